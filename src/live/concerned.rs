@@ -1,4 +1,4 @@
-//! What changed since the last update, and which rows that concerns.
+//! The changes since the last update, and the rows that they concern.
 
 use super::{
     feed::{self, Feed},
@@ -27,7 +27,7 @@ const FEW: usize = 64;
 /// The rows of a source that has at most this many targets are found anew together.
 const FEW_TARGETS: usize = 4;
 
-/// Where facts come from.
+/// A source of facts.
 enum Facts {
     Pairs(RelationId),
     Tags,
@@ -39,7 +39,7 @@ enum Facts {
 /// The ends of a pair that came or went; an entity twice if the fact is about it alone.
 type Fact = (Entity, Entity);
 
-/// Facts with those who want to know of them.
+/// A source of facts, with the watches that depend on it.
 struct Reader {
     facts: Facts,
     cursor: Cursor,
@@ -50,10 +50,10 @@ struct Reader {
 /// The values of one group's variables for which rows are found anew.
 #[derive(Default)]
 pub(super) struct Seeds {
-    /// Of a group of one variable: by the indices of entities.
+    /// For a group of one variable: the entities, by their indices.
     known: EntityMarks,
     known_rows: HashSet<SmallVec<[Entity; 2]>>,
-    /// One after the other.
+    /// The values of all seeds, one seed after the other.
     pub(super) values: Vec<Entity>,
 }
 
@@ -68,7 +68,7 @@ impl Seeds {
     /// Adds the seed of a group of one variable.
     #[inline]
     fn insert_one(&mut self, entity: Entity) {
-        // Mostly a pair goes and another comes.
+        // Mostly one pair of an entity is removed and another inserted.
         if self.values.last() != Some(&entity) && self.known.insert(entity) {
             self.values.push(entity);
         }
@@ -98,7 +98,7 @@ impl EntityMarks {
     }
 }
 
-/// Reads what changes.
+/// Reads changes, and collects the seeds of the rows that they concern.
 #[derive(Default)]
 pub(super) struct Changes {
     readers: Vec<Reader>,
@@ -112,7 +112,7 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Has everything noted from now on that the outline is about. This may run users' code.
+    /// Starts recording the changes of everything in the outline. This may run users' code.
     pub(super) fn follow(world: &mut World, outline: &Outline) -> Self {
         let mut by_subject: HashMap<Subject, Vec<(Option<Entity>, usize)>> = HashMap::default();
         let mut tags = Vec::new();
@@ -164,7 +164,7 @@ impl Changes {
         Self { readers, starts, seeds, ..Self::default() }
     }
 
-    /// Whether everything is still noted.
+    /// Whether all changes are still recorded.
     pub(super) fn are_observed(&self, view: &View<'_>) -> bool {
         self.readers.iter().all(|reader| match &reader.facts {
             Facts::Component(feed) => feed.is_observed_in(view),
@@ -172,7 +172,7 @@ impl Changes {
         })
     }
 
-    /// Starts anew where changes were not noted. Not for the middle of an operation.
+    /// Restarts the feeds that missed a change. Must not be called in the middle of an operation.
     pub(super) fn settle(&self, world: &World) {
         for reader in &self.readers {
             if let Facts::Component(feed) = &reader.facts {
@@ -181,7 +181,7 @@ impl Changes {
         }
     }
 
-    /// Passes over all that has changed so far.
+    /// Skips all changes so far.
     pub(super) fn skip(&mut self, view: &View<'_>) {
         for reader in &mut self.readers {
             reader.cursor = match &mut reader.facts {
@@ -202,15 +202,15 @@ impl Changes {
         }
     }
 
-    /// Whether something is found by the ticks at which it was written.
+    /// Whether some changes are found by comparing ticks.
     pub(super) fn compare_ticks(&self) -> bool {
         self.readers
             .iter()
             .any(|reader| !matches!(reader.facts, Facts::Pairs(_) | Facts::Tags | Facts::Component(_)))
     }
 
-    /// Collects the seeds of all that has changed. False if everything has to be run again: because it is not known
-    /// what changed, or it may concern any row, or so much that this is less work. There are so many rows.
+    /// Collects the seeds of all changes. False if everything has to be run again: the changes are not known, may
+    /// concern any row, or are so many that a run costs less. `rows` is the number of kept rows.
     pub(super) fn collect(&mut self, view: &View<'_>, outline: &Outline, rows: usize) -> bool {
         let Self { readers, starts, seeds, met, walked } = self;
         seeds.iter_mut().for_each(Seeds::clear);
@@ -284,7 +284,7 @@ impl Seeds {
     }
 }
 
-/// What those who want to know of the facts of one reader make of them.
+/// Passes the facts of one reader to its watches.
 struct Noting<'a> {
     watches: &'a [(Option<Entity>, usize)],
     outline: &'a Outline,
@@ -306,7 +306,7 @@ impl Noting<'_> {
 }
 
 impl Part {
-    /// What it is in a fact with these ends.
+    /// The entity that this part is in a fact with these ends.
     #[inline]
     fn of(self, reached: Entity, other: Entity) -> Entity {
         match self {
@@ -333,7 +333,7 @@ impl Watch {
         }
         let by_source = self.by_source.zip(index);
         if let Some((group, _)) = by_source.filter(|(_, index)| index.is_exclusive()) {
-            // The most frequent way, and the quickest.
+            // The most frequent case, and the fastest.
             let seeds = &mut seeds[group];
             facts.for_each(|fact| seeds.insert_one(ends(fact).0));
             return true;
@@ -357,7 +357,7 @@ impl Watch {
         self.same.iter().all(|&(a, b)| a.of(reached, other) == b.of(reached, other))
     }
 
-    /// Adds the seeds of facts, of those that matter. False if any row may differ.
+    /// Adds the seeds of the facts that matter. False if any row may differ.
     #[inline]
     fn seed(&self, facts: impl Iterator<Item = Fact>, seeds: &mut [Seeds]) -> bool {
         let mut facts = facts.filter(|fact| self.matters(fact));
@@ -372,8 +372,8 @@ impl Watch {
         true
     }
 
-    /// Adds the seeds of all from which the changed places are reached. False if any row may differ, or these are too
-    /// many.
+    /// Adds the seeds of all entities from which the changed ones are reached. False if any row may differ, or if
+    /// there are too many.
     fn walk(
         &self,
         view: &View<'_>,
@@ -383,12 +383,12 @@ impl Watch {
         seeds: &mut [Seeds],
     ) -> bool {
         let (registry, entities) = (view.store.registry(), view.entities);
-        // One that has died has no pairs: whatever has its index now may be walked from in its place.
+        // A dead entity has no pairs: the walk starts at the entity that has its index now.
         found.iter_mut().for_each(|entity| *entity = entities.resolve_from_index(entity.index()));
         for &WalkStep { relation, direction, once } in &self.steps {
             let Some(id) = registry.of_entity(relation) else { return false };
             let index = view.index(id);
-            // From these, to the others.
+            // What the last step has found is where this one starts.
             from.clear();
             core::mem::swap(from, found);
             if !once {

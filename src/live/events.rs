@@ -122,7 +122,7 @@ pub enum RowEventError {
         /// The type.
         name: String,
     },
-    /// It means nothing in this world.
+    /// It cannot be compiled for this world.
     #[error("`{name}`: {error}")]
     Expr {
         /// The type.
@@ -141,7 +141,7 @@ struct RowEvents(HashMap<TypeId, Entity>);
 /// In the book: [Live queries](crate::book::live).
 pub trait WorldRowEventExt: sealed::Sealed {
     /// Triggers [`RowEntered`] and [`RowLeft`] for rows of an expression from now on, and returns the entity of the
-    /// monitor that does it: it ends when that is despawned. If there is one for the expression, it is that.
+    /// monitor that does so: despawn it to stop. If the expression has such a monitor already, returns that one.
     ///
     /// Rows that are there already are not reported, unless
     /// [`yield_existing`](crate::live::WorldMonitorExt::yield_existing) asks for it.

@@ -1,4 +1,4 @@
-//! How the rows of a live expression are kept, in words.
+//! The text that explains how the rows of a live expression are kept.
 
 use super::expr::{Known, LiveExpr};
 use alloc::string::String;

@@ -23,7 +23,7 @@ use bevy_platform::sync::{Mutex, PoisonError};
 use core::fmt;
 use smallvec::SmallVec;
 
-/// How often it is looked at again what an expression depends on, if that changes while it is made ready to be noticed.
+/// How often the dependencies of an expression are found again if they change while their recording is started.
 const MAX_ROUNDS: usize = 4;
 
 impl PairExpr {
@@ -40,14 +40,14 @@ impl PairExpr {
 
 /// What a live expression knows since it was run as a whole.
 pub(super) struct Known {
-    /// What traits say is written out in it.
+    /// With the terms that follow from traits written out.
     pub(super) query: BoundQuery,
     pub(super) outline: Outline,
     premise: Premise,
     changes: Changes,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
-    /// Everything was run since it is noted what changes.
+    /// Everything was run since changes are recorded.
     was_run: bool,
 }
 
@@ -57,12 +57,12 @@ impl Known {
         matches!(self.outline.reasons[..], [(None, Reason::NotNoted)])
     }
 
-    /// Whether what changes will do, now or once it is noted.
+    /// Whether rows can be kept by changes, now or once these are recorded.
     fn follows(&self) -> bool {
         self.outline.reasons.is_empty() || self.is_awaiting()
     }
 
-    /// Reads what changes from now on.
+    /// Updates by these changes from now on.
     fn take_changes(&mut self, changes: Changes) {
         self.changes = changes;
         self.outline.reasons.clear();
@@ -70,28 +70,28 @@ impl Known {
     }
 }
 
-/// What a system that keeps rows wants to have noted, and by what it is.
+/// What a system that keeps rows needs recorded, and the readers of what is.
 #[derive(Default)]
 pub(super) struct Following {
-    wanted: Option<Outline>,
+    requested: Option<Outline>,
     changes: Option<Changes>,
-    /// By the targets of which rows are put into groups.
+    /// The relation by whose targets rows are grouped, if its journal is still to be kept.
     relation: Option<Followed>,
 }
 
 impl Following {
-    /// Whether something is still to be noted.
-    pub(super) fn wants(&self) -> bool {
-        self.wanted.is_some() || self.relation.is_some()
+    /// Whether something is still to be recorded.
+    pub(super) fn has_requests(&self) -> bool {
+        self.requested.is_some() || self.relation.is_some()
     }
 
-    /// Wants the journal of a relation kept.
-    pub(super) fn want_pairs(&mut self, relation: Followed) {
+    /// Requests that the journal of a relation is kept.
+    pub(super) fn request_pairs(&mut self, relation: Followed) {
         self.relation = Some(relation);
     }
 }
 
-/// Has noted what is wanted by now.
+/// Starts recording what is requested.
 pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     let lock = || following.lock().unwrap_or_else(PoisonError::into_inner);
     let relation = lock().relation.take();
@@ -100,25 +100,25 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     {
         store.keep_journal(id).keep_longer();
     }
-    // Spawning observers runs users' code, which may come here.
-    let Some(wanted) = lock().wanted.take() else { return };
-    let changes = Changes::follow(world, &wanted);
+    // Spawning observers runs users' code, which may call this function.
+    let Some(requested) = lock().requested.take() else { return };
+    let changes = Changes::follow(world, &requested);
     let mut following = lock();
-    if following.wanted.is_none() {
+    if following.requested.is_none() {
         following.changes.get_or_insert(changes);
     }
 }
 
 /// An expression whose rows are kept, and brought up to date by what changed.
 ///
-/// [`update`](Self::update) is asked for when the rows are to be right; in between they stay as they were. What changes
-/// is known from the pairs themselves and from observers of the components that the expression names; what is written in place, fields and
-/// names, is found by its change ticks, which takes a comparison for each entity with the component. If the pairs or
+/// Call [`update`](Self::update) to bring the rows up to date; in between they stay as they were. Changes are known from the
+/// pairs themselves and from observers of the components that the expression names. Values that are written in place, in fields
+/// and names, are found by their change ticks, which takes a comparison for each entity with the component. If the pairs or
 /// components of a few entities have changed, only the rows that depend on them are found anew. Some expressions are
 /// run again as a whole at each update; [`explain`](Self::explain) says which terms are the reason.
 ///
-/// What changes is noted for two frames, and the last eight thousand changes of each relation and component longer. An
-/// expression that is updated so late that not all are known any more starts anew.
+/// Changes are recorded for two frames, and the last eight thousand changes of each relation and component longer. An
+/// expression that is updated so late that not all are known any more is run as a whole.
 ///
 /// In the book: [Live queries](crate::book::live).
 ///
@@ -144,20 +144,20 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 pub struct LiveExpr {
-    /// For runs as a whole.
+    /// Runs the whole expression.
     whole: CompiledExpr,
-    /// Says what the kept rows are.
+    /// Reads the kept rows.
     row_info: Executor,
     layout: FieldLayout,
     kept: KeptRows,
-    /// `None` until everything was run once, and when that has to be done again.
+    /// `None` until everything was run once, and whenever that has to be done again.
     pub(super) known: Option<Known>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,
     /// Still set if users' code has panicked in an update: rows may be missing, and its moves were not reported.
     is_updating: bool,
-    /// If they are wanted in groups or in order.
+    /// If rows are kept in groups or in order.
     order: Option<Box<KeptOrder>>,
 }
 
@@ -244,9 +244,9 @@ impl LiveExpr {
         Ok(())
     }
 
-    /// [`update`](Self::update) by a system, for which nothing new can be noted. If what changed is not noted, all is run
-    /// again, and `wanted` says what is to be noted; what is noted by now is taken from there. The moves of rows are
-    /// added to those that are known, and are not settled.
+    /// [`update`](Self::update) by a system, which cannot start recording. If changes are not recorded, everything is run
+    /// again, and `following` gets the request; the readers that it has by now are taken. The moves of rows are added to
+    /// those that are known, and are not settled.
     pub(super) fn update_in(
         &mut self,
         access: WorldAccess<'_>,
@@ -263,9 +263,9 @@ impl LiveExpr {
                 self.replace_or_run(access)
             }
             false => self.look(access).and_then(|mut known| {
-                (following.wanted, following.changes) = (None, None);
+                (following.requested, following.changes) = (None, None);
                 if known.outline.reasons.is_empty() {
-                    following.wanted = Some(known.outline.clone());
+                    following.requested = Some(known.outline.clone());
                     known.outline.reasons.push((None, Reason::NotNoted));
                 }
                 self.known = Some(known);
@@ -276,7 +276,7 @@ impl LiveExpr {
         self.finish(updated)
     }
 
-    /// Has no rows if an update failed.
+    /// Removes all rows if an update failed.
     fn finish(&mut self, updated: Result<(), ExprRunError>) -> Result<(), ExprRunError> {
         if updated.is_err() {
             self.known = None;
@@ -286,7 +286,7 @@ impl LiveExpr {
         updated
     }
 
-    /// Makes it about what the names mean now. The rows of before leave with the next update.
+    /// Replaces the query, after names have got other meanings. The rows from before leave with the next update.
     pub(super) fn rebind(&mut self, query: BoundQuery, access: WorldAccess<'_>) {
         let kept = core::mem::take(&mut self.kept);
         *self = Self { kept, ..Self::new(query, access) };
@@ -296,7 +296,7 @@ impl LiveExpr {
         if self.replace_rows(access)? { Ok(()) } else { self.run_whole(access) }
     }
 
-    /// Whether what it knows is still so.
+    /// Whether what it knows still holds.
     fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
         let (Some(known), Some(view)) = (&mut self.known, View::new(access)) else { return false };
         self.whole.executor().is_for(view.access)
@@ -305,7 +305,7 @@ impl LiveExpr {
             && known.changes.are_observed(&view)
     }
 
-    /// Finds out what it depends on. Nothing of that is noted yet.
+    /// Finds out what it depends on. Changes of that are not recorded yet.
     fn look(&mut self, access: WorldAccess<'_>) -> Result<Known, ExprRunError> {
         self.known = None;
         self.whole.start_rows(access)?;
@@ -326,7 +326,7 @@ impl LiveExpr {
         Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
     }
 
-    /// Finds out what it depends on, and has that noted from now on.
+    /// Finds out what it depends on, and records changes of that from now on.
     pub(super) fn start(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         for _ in 0..MAX_ROUNDS {
             let mut known = self.look(WorldAccess::World(world))?;
@@ -373,7 +373,7 @@ impl LiveExpr {
         Ok(())
     }
 
-    /// Finds the rows anew that are concerned by what has changed. False if that cannot be done.
+    /// Finds anew the rows that changes concern. False if that cannot be done.
     fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
@@ -388,7 +388,7 @@ impl LiveExpr {
             let single = group.single();
             match single {
                 Some(var) => {
-                    // Rows are found by the indices of entities: those of one that has died go with those of its successor.
+                    // Rows are indexed by entity index: those of a dead entity are replaced with those of its successor.
                     let entities = access.entities();
                     seeds
                         .values
@@ -432,7 +432,7 @@ impl LiveExpr {
         self.len() == 0
     }
 
-    /// The rows, as they were at the last update. What is read of them is read of the world as it is now. By `cascade` they come
+    /// The rows, as they were at the last update. Their fields are read from the world as it is now. By `cascade` they come
     /// in order of depth, those of one depth in any order; without it in any order.
     ///
     /// # Errors
@@ -473,17 +473,17 @@ impl LiveExpr {
         (&self.row_info, &self.kept)
     }
 
-    /// What is known of rows that came and went, not settled after [`update_in`](Self::update_in).
+    /// The rows that came and went, not settled after [`update_in`](Self::update_in).
     pub(super) fn moves(&self) -> Option<&Moves> {
         self.kept.moves.as_ref()
     }
 
-    /// Leaves out what came and went of the moves so far. More may be added.
+    /// Drops the rows that both came and went so far. More may be added.
     pub(super) fn settle_moves(&mut self) {
         self.kept.settle_moves(&self.layout);
     }
 
-    /// What is known of fields in kept rows.
+    /// How kept rows store their fields.
     pub(super) fn layout(&self) -> &FieldLayout {
         &self.layout
     }
@@ -512,13 +512,13 @@ impl LiveExpr {
         Ok(self.kept.rows_of(entity).map(row))
     }
 
-    /// Has the rows noted, from the next update on, that enter and leave.
+    /// Records the rows that enter and leave, from the next update on.
     pub fn track_moves(&mut self) -> &mut Self {
         self.kept.moves.get_or_insert_default();
         self
     }
 
-    /// The rows that have come with the last update, if [they are noted](Self::track_moves). A row that was there
+    /// The rows that have come with the last update, if [they are recorded](Self::track_moves). A row that was there
     /// before with the same `$this` and variables, also those without a name, has not come, whatever else it says now.
     ///
     /// # Errors
@@ -527,7 +527,7 @@ impl LiveExpr {
         self.moved(self.kept.moves.as_ref().map(|moves| &moves.entered), world)
     }
 
-    /// The rows that were gone with the last update, if [they are noted](Self::track_moves): their variables, of which
+    /// The rows that have gone with the last update, if [they are recorded](Self::track_moves): their variables, of which
     /// some may have died, and nothing else.
     ///
     /// # Errors
@@ -546,8 +546,8 @@ impl LiveExpr {
         Ok((0..len).map(row))
     }
 
-    /// Whether the last update has found all rows anew, be it that it was the first, that an expression of its kind is
-    /// always run as a whole, or that too much had changed.
+    /// Whether the last update has found all rows anew: it was the first, the expression is always run as a whole, or too
+    /// much had changed.
     pub fn ran_whole(&self) -> bool {
         self.ran_whole
     }

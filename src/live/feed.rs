@@ -1,7 +1,7 @@
-//! Which entities got a component, lost it or had it replaced, for as long as something reads that.
+//! The entities that got a component, lost it or had it replaced, for as long as something reads that.
 //!
-//! Observers of the component note it, the same for all live expressions, rollups and propagated components that read it.
-//! They despawn with the first change after the last reader is gone, or in the next maintenance.
+//! They are recorded by observers of the component, which all live expressions, rollups and propagated components that read
+//! it share. The observers despawn at the first change after the last reader is gone, or in the next maintenance.
 
 use crate::{
     expr::View,
@@ -35,7 +35,7 @@ struct Changes {
 pub(super) struct Feed {
     component: ComponentId,
     changes: Mutex<Changes>,
-    /// The observers that note who gets the component, and who loses it.
+    /// The observers that record the entities that get the component, and those that lose it.
     observers: OnceLock<[Entity; 2]>,
 }
 
@@ -71,7 +71,7 @@ impl Feed {
         changes.journal.record(entity, holders);
     }
 
-    /// Whether its observers are there.
+    /// Whether its observers exist.
     pub(super) fn is_observed_in(&self, view: &View<'_>) -> bool {
         let observer = view.access.components().component_id::<Observer>();
         let is_there =
@@ -79,8 +79,8 @@ impl Feed {
         self.observers.get().is_some_and(|observers| observers.iter().all(is_there))
     }
 
-    /// The place behind the last change. In the middle of an operation, whose change may be noted before it is made, or made before
-    /// it is noted, that of no journal: then everything is run again.
+    /// The position behind the last change. In the middle of an operation, when a change may be recorded but not made yet, or made
+    /// but not recorded yet, a cursor that fits no journal: then everything is run again.
     pub(super) fn cursor(&self, archetypes: &Archetypes) -> Cursor {
         let changes = self.changes();
         match changes.holders == count(archetypes, self.component) {
@@ -89,12 +89,12 @@ impl Feed {
         }
     }
 
-    /// Has all readers start anew if some changes were not noted. Not for the middle of an operation.
+    /// Makes all readers start anew if some changes were not recorded. Must not be called in the middle of an operation.
     pub(super) fn settle(&self, archetypes: &Archetypes) {
         let mut changes = self.changes();
         let holders = count(archetypes, self.component);
         if changes.holders != holders {
-            // All readers start anew.
+            // No reader's cursor fits the new journal.
             *changes = Changes::new(holders);
         }
     }
@@ -104,8 +104,8 @@ impl Feed {
         self.changes().holders
     }
 
-    /// Calls a function with the entities that got the component or lost it behind `cursor`, and moves that on. False
-    /// if it is not known of some.
+    /// Calls a function with the entities that got or lost the component since `cursor`, and advances that. False if
+    /// some of them are not known.
     pub(super) fn read(
         &self,
         archetypes: &Archetypes,
@@ -127,10 +127,10 @@ impl Feed {
     }
 }
 
-/// What there is of a component that is read.
+/// The feed of a component that is read, and its observers.
 struct Observed {
     feed: Weak<Feed>,
-    /// Of who gets it, and who loses it; and of values that are replaced, if that is read.
+    /// For entities that get it, for those that lose it; and for values that are replaced, if these are read.
     observers: SmallVec<[Entity; 3]>,
 }
 
@@ -138,7 +138,7 @@ struct Observed {
 #[derive(Resource, Default)]
 struct Feeds(HashMap<ComponentId, Observed>);
 
-/// The changes of a component from now on.
+/// Records the changes of a component from now on.
 pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
     let known = world.get_resource_or_init::<Feeds>();
     let known =
@@ -156,14 +156,14 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
     let observers = observe(world, component, &feed);
     let _ = feed.observers.set(observers);
     world.flush();
-    // That runs users' code, which may have come and gone with the component.
+    // That runs users' code, which may have inserted or removed the component.
     feed.changes().holders = count(world.archetypes(), component);
     let known = Observed { feed: Arc::downgrade(&feed), observers: SmallVec::from_slice(&observers) };
     world.get_resource_or_init::<Feeds>().0.insert(component, known);
     feed
 }
 
-/// As [`feed`], and values that are replaced are noted as well; those that are written in place are not.
+/// As [`feed`], and records values that are replaced as well; those that are written in place are not.
 pub(super) fn feed_with_values(world: &mut World, component: ComponentId) -> Arc<Feed> {
     let feed = feed(world, component);
     if !records_values(world, &feed) {
@@ -177,7 +177,7 @@ pub(super) fn feed_with_values(world: &mut World, component: ComponentId) -> Arc
     feed
 }
 
-/// What an observer does: it notes something, or despawns itself once the last reader is gone.
+/// Run by an observer: records something, or despawns the observer once the last reader is gone.
 fn note(feed: &Weak<Feed>, observer: Entity, commands: &mut Commands<'_, '_>, note: impl FnOnce(&Feed)) {
     match feed.upgrade() {
         Some(feed) => note(&feed),
@@ -205,7 +205,7 @@ fn observe_values(world: &mut World, component: ComponentId, feed: &Arc<Feed>) -
     world.spawn(inserted.with_component(component)).id()
 }
 
-/// Whether all observers of the component are there.
+/// Whether all observers of the component exist.
 pub(super) fn is_observed(world: &World, feed: &Arc<Feed>) -> bool {
     let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
     known.is_some_and(|known| {
@@ -214,7 +214,7 @@ pub(super) fn is_observed(world: &World, feed: &Arc<Feed>) -> bool {
     })
 }
 
-/// Whether that includes values that are replaced.
+/// Whether these include the one for values that are replaced.
 pub(super) fn records_values(world: &World, feed: &Arc<Feed>) -> bool {
     let known = world.get_resource::<Feeds>().and_then(|feeds| feeds.0.get(&feed.component));
     known.is_some_and(|known| known.observers.len() > 2) && is_observed(world, feed)

@@ -1,7 +1,7 @@
 //! What kept rows say about fields.
 //!
-//! A plan puts what it finds about a field into columns of its own, and the plans of one expression differ. Kept rows
-//! have columns that do not: none for a field that follows from the variables; one if only its shape does not follow
+//! Each plan has columns of its own for fields, and the plans of one expression differ. Kept rows have columns that do
+//! not: none for a field that follows from the variables; one if only its shape does not follow
 //! from them, for as long as all plans have the same shapes; and four for any other.
 
 use crate::expr::{
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 /// Columns of a field: which of [`shapes`] it has, two elements of its id, its source.
 const ALL_COLUMNS: usize = 4;
 
-/// Where kept rows have what they say about fields.
+/// The columns that kept rows have for fields.
 #[derive(Default)]
 pub(super) struct FieldLayout {
     variables: usize,
@@ -24,7 +24,7 @@ pub(super) struct FieldLayout {
     written: Vec<Written>,
     /// How fields are read of the rows that are being added.
     of_run: Vec<FieldPlan>,
-    /// Plans were found to have other shapes.
+    /// Plans with different shapes were found.
     shapes_differ: bool,
 }
 
@@ -81,7 +81,7 @@ fn shapes(first: Column) -> Vec<FieldShape> {
 /// What is written to one column.
 #[derive(Clone, Copy)]
 pub(super) enum Cells<'a> {
-    /// In every row the same.
+    /// The same in every row.
     All(Datum),
     Each(&'a [Datum]),
 }
@@ -97,7 +97,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// What the rows of a run have in a column. One that no row has needed is empty.
+    /// A column of the rows of a run. One that no row has needed is empty.
     pub(super) fn of_column(column: usize, made: &'a Batch) -> Self {
         match made.columns.get(column) {
             Some(values) if values.len() == made.len => Self::Each(values),
@@ -164,7 +164,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// Some of the fields.
+/// A set of fields.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct FieldBits(u64);
 
@@ -193,7 +193,7 @@ impl FromIterator<usize> for FieldBits {
 }
 
 impl FieldLayout {
-    /// The fields about which two kept rows say something else, which have the same variables.
+    /// The fields that differ between two kept rows with the same variables.
     pub(super) fn compare(&self, now: (&Batch, usize), then: (&Batch, usize)) -> FieldBits {
         let value = |(rows, row): (&Batch, usize), column: usize| {
             let column = rows.columns.get(self.variables + column);
@@ -204,7 +204,7 @@ impl FieldLayout {
         others.map(|written| written.field).collect()
     }
 
-    /// The same for two rows of which the second is read by other fields.
+    /// [`compare`](Self::compare) for rows in different layouts: those of `then` are read by `fields`.
     pub(super) fn compare_relaid<'a>(
         &self,
         fields: &[FieldPlan],
@@ -267,7 +267,7 @@ impl FieldLayout {
         fits
     }
 
-    /// The fields that have columns, with what reads them of rows of the plan.
+    /// The fields that have columns, each with its reader for rows of the plan.
     fn readers<'a>(&'a self, made: &'a Batch) -> impl Iterator<Item = (&'a Written, FieldReader<'a>)> {
         self.written.iter().map(|written| (written, FieldReader::new(&self.of_run[written.field], made)))
     }

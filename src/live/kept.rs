@@ -1,4 +1,4 @@
-//! The rows that are kept, found by what their variables are.
+//! Kept rows, indexed by the values of their variables.
 
 use super::{
     fields::{Cells, FieldLayout},
@@ -16,7 +16,7 @@ use bevy_ecs::entity::Entity;
 /// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// The rows that have one value in common: a list through all rows.
+/// The rows with the same value of a variable, as a list that is linked through all rows.
 #[derive(Clone, Copy)]
 struct List {
     first: u32,
@@ -36,17 +36,17 @@ struct Link {
     behind: u32,
 }
 
-/// The rows by what one variable is, by the indices of entities: those of one index that have died are in one list with the
-/// living one.
+/// The rows by the value of one variable. There is a list for each entity index: rows of dead entities share it with those of
+/// the living one.
 struct VarIndex {
     var: Var,
     lists: Vec<List>,
     links: Vec<Link>,
-    /// It is made when it is needed first, and then kept.
+    /// It is built when it is needed first, and then maintained.
     is_made: bool,
 }
 
-/// The list of a value. Rows in which the variable has none are in no list.
+/// The list of a value. Rows in which the variable is unset are in no list.
 fn list_of(value: Datum) -> Option<usize> {
     value.entity().map(|entity| entity.index_u32() as usize)
 }
@@ -106,7 +106,7 @@ impl VarIndex {
         list.len -= 1;
     }
 
-    /// Puts the last row, which has this value, in the place of one that is in no list any more.
+    /// Moves the last row, which has this value, to the place of a row that is in no list any more.
     fn swap_remove(&mut self, row: u32, value_of_last: Datum) {
         let Some(last) = self.links.pop() else { return };
         if row as usize == self.links.len() {
@@ -151,14 +151,14 @@ impl VarIndex {
 pub(super) struct KeptRows {
     rows: Batch,
     variables: usize,
-    /// How the rows say something about fields.
+    /// How the fields of rows are read.
     fields: Vec<FieldPlan>,
     indices: Vec<VarIndex>,
     found: Vec<u32>,
-    /// While rows are removed: those that are left to be.
+    /// While rows are removed: those that are still to be.
     leaving: BitSet,
     places: Vec<(u32, u32)>,
-    /// Rows that came and went since the last update, if that is wanted.
+    /// Rows that came and went since the last update, if these are recorded.
     pub(super) moves: Option<Moves>,
     /// If rows are kept in order.
     pub(super) ids: Option<RowIds>,
@@ -172,7 +172,7 @@ impl KeptRows {
         self.ids.as_ref().and_then(|ids| ids.row(id)).unwrap_or(0)
     }
 
-    /// Removes all rows. Those that come have so many variables and this layout, and are found by these variables.
+    /// Removes all rows. New ones have this number of variables and this layout, and are indexed by these variables.
     pub(super) fn renew(
         &mut self,
         variables: usize,
@@ -374,7 +374,7 @@ impl KeptRows {
         let found = core::mem::take(&mut self.found);
         found.iter().for_each(|&row| _ = self.leaving.insert(row as usize));
         for &row in &found {
-            // None of them takes the place of another.
+            // The last row, which takes the place of this one, must not be one to be removed.
             while let Some(last) = self.rows.len.checked_sub(1).filter(|&last| self.leaving.contains(last)) {
                 self.leaving.remove(last);
                 self.remove_row(last as u32);
@@ -432,12 +432,12 @@ impl KeptRows {
         levels.settle(|row| this[row as usize].entity().and_then(|this| index.depth_of(this)).unwrap_or(0));
     }
 
-    /// The numbers of the rows, by depth if they are kept so.
+    /// The numbers of the rows, by depth if rows are kept by depth.
     pub(super) fn numbers(&self) -> RowNumbers<'_> {
         RowNumbers::new(self.len(), self.levels.as_ref())
     }
 
-    /// Whether [`numbers`](Self::numbers) go up.
+    /// Whether [`numbers`](Self::numbers) ascend.
     pub(super) fn are_in_order(&self) -> bool {
         self.levels.is_none()
     }

@@ -12,10 +12,10 @@ struct Place {
     at: u32,
 }
 
-/// Numbers of rows, a list for each depth. A row is pending when it was found anew, and until then moves with its number.
+/// Numbers of rows, a list for each depth. A row that was found anew is pending until [`settle`](Self::settle).
 pub(super) struct Levels {
     pub(super) by: DepthOrder,
-    /// The first is of those that are pending, then comes depth 0.
+    /// The first has the rows that are pending, the next those of depth 0.
     lists: Vec<Vec<u32>>,
     /// By row.
     places: Vec<Place>,
@@ -81,7 +81,7 @@ impl Levels {
         self.lists[PENDING] = pending;
     }
 
-    /// The list that comes next after so many.
+    /// The list at a position in the order of rows.
     fn list(&self, number: usize) -> &[u32] {
         let at = if self.by.descending { self.lists.len().checked_sub(number + 1) } else { Some(number) };
         at.and_then(|at| self.lists.get(at)).map_or(&[], Vec::as_slice)
@@ -97,7 +97,7 @@ pub(super) struct RowNumbers<'a> {
 }
 
 impl<'a> RowNumbers<'a> {
-    /// The numbers of so many rows: by depth, or as they are.
+    /// The numbers of `left` rows: by depth, or ascending.
     pub(super) fn new(left: usize, levels: Option<&'a Levels>) -> Self {
         Self { left, levels, list: 0, at: 0 }
     }

@@ -1,10 +1,10 @@
-//! What is kept right at the cost of what changed: deltas, rows of expressions, rollups, propagated components.
+//! Results that are updated at the cost of what changed: deltas, rows of expressions, rollups, propagated components.
 //!
 //! - [`PairDeltas`] and [`AnyPairDeltas`] give a system the changes of pairs since it ran last.
 //! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression, on an entity with [`NamedExpr`];
-//!   [`update`](LiveExpr::update) finds those anew that what changed since concerns. The rows are always those of a run
+//!   [`update`](LiveExpr::update) finds anew those that changes concern. After it, the rows are those of a run
 //!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
-//!   [`WorldRowEventExt::add_row_events`] has events triggered.
+//!   [`WorldRowEventExt::add_row_events`] triggers events for them.
 //! - [`WorldRollupExt::add_rollup`] keeps a fold over everything below an entity: sums, counts, extremes.
 //! - [`WorldPropagateExt::propagate`] keeps a component of the nearest holder above on every entity below.
 

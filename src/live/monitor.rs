@@ -141,7 +141,7 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// already are not reported, unless [asked for](Self::yield_existing). It ends when the entity that is returned is
     /// despawned.
     ///
-    /// They are called by [`update_live`](Self::update_live), after the changes, never amid one: once for each row that
+    /// They are called by [`update_live`](Self::update_live), never in the middle of a change: once for each row that
     /// is there or gone since the last update, and not for one that came and went.
     ///
     /// ```
@@ -209,7 +209,8 @@ pub trait WorldMonitorExt: sealed::Sealed {
     fn yield_existing(&mut self, monitor: Entity) -> Result<(), MonitorError>;
 
     /// Reports to all monitors the rows that have entered and left since the last update: first all rows that have left,
-    /// then those that have entered, each in the order in which the monitors were made. If that changes more, it goes on.
+    /// then those that have entered, each in the order in which the monitors were made. If that causes further changes, these are
+    /// reported, too.
     /// A call from inside a monitor does nothing: its changes are reported after the monitors that run.
     ///
     /// # Errors
@@ -336,7 +337,7 @@ impl Updating<'_> {
 
 impl Drop for Updating<'_> {
     fn drop(&mut self) {
-        // Code of users that an expression runs may have panicked, as keys do.
+        // An update may have panicked in users' code, such as the key of a pair.
         self.note_pending();
         let mut monitors = self.world.get_resource_or_init::<Monitors>();
         let added = mem::take(&mut monitors.all);

@@ -15,9 +15,9 @@ pub(super) type RowKey = SmallVec<[Datum; 4]>;
 pub(super) struct Moves {
     pub(super) entered: Batch,
     pub(super) left: Batch,
-    /// The variables of rows that stayed, with the fields about which they say something else.
+    /// The variables of rows that stayed, with the fields that have changed.
     pub(super) altered: Vec<(RowKey, FieldBits)>,
-    /// Whether columns have said something else about fields since the first of these rows were found.
+    /// Whether the columns for fields have changed since the first of these rows were found.
     relaid: Relaid,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Moves {
 enum Relaid {
     #[default]
     No,
-    /// So many of the rows that left, the first ones, are to be read by these fields.
+    /// The first `left` rows that left are to be read by these fields.
     Once {
         fields: Vec<FieldPlan>,
         left: usize,
@@ -49,7 +49,7 @@ impl Moves {
         self.relaid = Relaid::No;
     }
 
-    /// Notes that columns say something else about fields from now on. By these fields, the rows that left were read.
+    /// Notes that the columns for fields change now. The rows that have left so far are read by these fields.
     pub(super) fn relay(&mut self, fields: Vec<FieldPlan>) {
         self.relaid = match self.relaid {
             Relaid::No if self.entered.len == 0 => Relaid::Once { fields, left: self.left.len },
@@ -57,8 +57,8 @@ impl Moves {
         };
     }
 
-    /// Notes rows that were put in the places of others, which are those that left behind the first `known`. What is the
-    /// same as before has neither come nor gone.
+    /// Notes rows that were put in the places of others, which are in `left` from number `known` on. A row that is the same
+    /// as before has neither come nor gone.
     pub(super) fn note_overwritten(&mut self, now: &Batch, rows: impl Iterator<Item = usize>, known: usize) {
         let Self { entered, left, .. } = self;
         let mut gone = known;
@@ -116,7 +116,7 @@ impl Moves {
         Settled { entered, left, altered }
     }
 
-    /// Leaves out the rows that went and came again, with the same variables. Of rows that left, these alone stay.
+    /// Drops the rows that went and came again, with the same variables. Of rows that left, only the variables stay.
     pub(super) fn settle(&mut self, variables: usize, layout: &FieldLayout) {
         let Settled { entered, left, altered } = self.settled(variables, layout);
         self.entered.retain(&entered);

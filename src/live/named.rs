@@ -11,7 +11,7 @@ use bevy_ecs::{component::Component, entity::Entity, world::World};
 use core::fmt;
 use thiserror::Error;
 
-/// A live expression that belongs to an entity: it is found by the entity's name, and goes with the entity.
+/// A live expression that belongs to an entity: it is found by the entity's name, and dropped with the entity.
 ///
 /// In the book: [Live queries](crate::book::live).
 ///
@@ -50,7 +50,7 @@ impl NamedExpr {
         self.live.as_deref()
     }
 
-    /// [`get`](Self::get), to be changed: put in groups, sorted, given a limit.
+    /// [`get`](Self::get), to be changed: to group or sort rows, or to set a limit.
     pub fn get_mut(&mut self) -> Option<&mut LiveExpr> {
         self.live.as_deref_mut()
     }
@@ -128,7 +128,7 @@ impl WorldNamedExprExt for World {
             return Err(NamedExprError::Updating { entity: EntityName::new(self, entity) });
         };
         let updated = live.update(self);
-        // Users' code may have taken it away, or put another one there.
+        // Users' code may have removed or replaced it.
         if let Some(mut named) = self.get_mut::<NamedExpr>(entity)
             && named.live.is_none()
         {

@@ -1,9 +1,8 @@
 //! Kept rows in groups and in order.
 //!
-//! Rows move when others go, so a group lists ids of rows, which stay. After an update, the rows that have come or were
-//! found anew are put into the groups where they belong now; nothing is done for the others. In a group that is sorted,
-//! those that have come are sorted, and merged with those that are there: the places of the others are looked up and
-//! not sorted again.
+//! Rows move when others are removed, so a group lists ids of rows, which stay. After an update, the rows that have come
+//! or were found anew are put into their groups; nothing is done for the others. In a group that is sorted, the new rows
+//! are sorted and merged with the others, which are not sorted again.
 
 use super::{component_reader::ComponentReader, expr::LiveExpr, kept::KeptRows, row_ids::RowIds};
 use crate::{
@@ -21,10 +20,10 @@ use core::{cmp::Ordering, mem};
 /// No list.
 const NONE: u32 = u32::MAX;
 
-/// In its list, but not yet in order.
+/// In its list, but not sorted in yet.
 const PENDING: u32 = u32::MAX;
 
-/// Adds the entities of which rows may belong elsewhere. False if any may.
+/// Adds the entities whose rows may have another place. False if any row may.
 pub(super) type PlaceReader = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
 type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 pub(super) type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
@@ -57,7 +56,7 @@ struct RowList {
 #[derive(Default)]
 pub(super) struct KeptOrder {
     group: Option<GroupOf>,
-    /// What has to be a relation, to put rows into groups.
+    /// The relation by whose targets rows are grouped, if it may cease to be one.
     relation: Option<GroupRelation>,
     compare: Option<Compare>,
     /// Find the rows whose place may be another although the expression does not depend on the cause: for groups, for order.
@@ -70,11 +69,11 @@ pub(super) struct KeptOrder {
     groups: HashMap<u64, u32>,
     free: Vec<u32>,
     changed: Vec<u32>,
-    /// Everything is put in order by the next update: what is known may be wrong.
+    /// The next update puts everything in order: what is known may be wrong.
     is_outdated: bool,
     appeared: Vec<u64>,
     emptied: Vec<u64>,
-    /// The groups that there were after the last update that no panic has cut short.
+    /// The groups after the last update that did not panic.
     known: HashSet<u64>,
     /// Groups that have appeared, or become empty, and are still to be reported to the observers.
     pending: VecDeque<(u64, bool)>,
@@ -82,12 +81,12 @@ pub(super) struct KeptOrder {
 }
 
 impl KeptOrder {
-    /// Fails if rows are to be grouped by what is no relation.
+    /// Fails if rows are to be grouped by an entity that is no relation.
     pub(super) fn check(&self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
         self.relation.map_or(Ok(()), |relation| relation.check(access))
     }
 
-    /// Finds out of which rows the group or the place may be another.
+    /// Finds the rows whose group or place may be another.
     pub(super) fn read(&mut self, world: &mut World) {
         self.touched.clear();
         for reader in self.readers.iter_mut().flatten() {
@@ -95,7 +94,7 @@ impl KeptOrder {
         }
     }
 
-    /// The same from outside: entities of which rows may belong elsewhere. All may without them.
+    /// Notes entities whose rows may have another place; without them, any row may.
     pub(super) fn touch(&mut self, touched: Option<impl Iterator<Item = Entity>>) {
         match touched {
             Some(touched) => self.touched.extend(touched),
@@ -108,7 +107,7 @@ impl KeptOrder {
         self.touched.clear();
     }
 
-    /// The numbers of the groups that have rows. There are none from an update that has panicked to the next.
+    /// The numbers of the groups that have rows. There are none after an update that has panicked, until the next.
     pub(super) fn groups(&self) -> impl ExactSizeIterator<Item = u64> {
         self.groups.keys().copied().take(if self.is_outdated { 0 } else { usize::MAX })
     }
@@ -125,7 +124,7 @@ impl KeptOrder {
     pub(super) fn update<'a>(&mut self, kept: &KeptRows, ids: &mut RowIds, row: impl Fn(usize) -> Row<'a>) {
         self.appeared.clear();
         self.emptied.clear();
-        // Should what users compare panic, everything is put in order by the next update.
+        // If a user's function panics, the next update puts everything in order.
         let all_anew = mem::replace(&mut self.is_outdated, true) || ids.is_cleared;
         let row_of = |id: u32| ids.row(id).map(&row);
         if all_anew {
@@ -170,7 +169,7 @@ impl KeptOrder {
         list
     }
 
-    /// Takes a row out of its list: later, if that is sorted.
+    /// Takes a row out of its list; a sorted list drops it in [`finish`](Self::finish).
     fn take_out(&mut self, id: u32) {
         let Place { list, at } = mem::replace(&mut self.places[id as usize], NOWHERE);
         if list == NONE {
@@ -280,7 +279,7 @@ fn value_of<'a, T: Component>(row: Row<'a>) -> Option<&'a T> {
     row.access().get(row.this()?)
 }
 
-/// Sorts what is fresh, and puts it between what is sorted.
+/// Sorts the fresh rows, and merges them with the sorted ones.
 fn merge(list: &mut RowList, compare: impl Fn(u32, u32) -> Ordering) {
     let RowList { rows, fresh, .. } = list;
     if fresh.is_empty() {
@@ -377,7 +376,7 @@ impl LiveExpr {
         }
     }
 
-    /// [`put_in_order`](Self::put_in_order), once it is known which rows may belong elsewhere.
+    /// [`put_in_order`](Self::put_in_order), once it is known which rows may have another place.
     pub(super) fn arrange(&mut self, access: WorldAccess<'_>) {
         let (Some(order), kept, row_info) = self.order_parts() else { return };
         // It is taken out while functions of users are called.
@@ -438,13 +437,13 @@ impl LiveExpr {
         Ok(self)
     }
 
-    /// Lets rows be in one group, number 0.
+    /// Puts all rows into one group, number 0.
     pub(super) fn clear_group(&mut self) {
         let order = self.order_mut();
         (order.group, order.readers[0], order.relation) = (None, None, None);
     }
 
-    /// Sorts the rows of each group; in no order any more without a comparison.
+    /// Sorts the rows of each group; without a comparison, they are in no order any more.
     pub(super) fn set_sort(&mut self, compare: Option<Compare>, reader: Option<PlaceReader>) {
         let order = self.order_mut();
         (order.compare, order.readers[1]) = (compare, reader);

@@ -1,16 +1,15 @@
 //! Which changes concern which rows.
 //!
 //! A term is about *facts*: an entity has a component or a tag, or there is a pair. If a fact comes or goes, only rows
-//! can differ in which the variables of the term are what the fact says; the values are a *seed*. All rows of a seed
-//! are found anew. So a seed may take in too many rows, but never too few:
+//! can differ in which the variables of the term have the values of the fact, which are a *seed*. All rows of a seed
+//! are found anew. So a seed may cover too many rows, but never too few:
 //!
 //! - A term that must hold seeds all of its variables.
-//! - One that is negated, optional, alternative or in a scope seeds the variables that are written before that, and its
-//!   source: others it has for itself. Where a scope has only others, the way out is followed over the pairs that must be
-//!   there for it to hold.
-//! - A term that looks elsewhere than on its source, or whose pairs follow from others, concerns everything from which the
-//!   changed place is reached *now*. A way that lost a pair still leads from its start to the source of the first pair
-//!   that it lost.
+//! - One that is negated, optional, alternative or in a scope seeds its source, and the variables that are written before
+//!   it: others are local to it. If a scope has only local ones, they lead to a variable outside over the pairs that must
+//!   be there for the scope to hold.
+//! - A term that traverses a relation, or whose pairs follow from others, seeds every entity from which the changed one is
+//!   reached *now*. A path that lost pairs still leads from its start to the source of the first one that it lost.
 
 mod fields;
 
@@ -38,23 +37,23 @@ pub(super) enum Subject {
     Pairs(Entity),
     Tag(Entity),
     Component(ComponentId),
-    /// Values of the component, or what it holds.
+    /// Values of the component, and whether entities in its fields are alive.
     Written(ComponentId),
-    /// What pairs of a relation carry, of a type.
+    /// Values of this type on pairs of the relation.
     Values(Entity, TypeId),
 }
 
 /// Part of a fact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// Where the fact is, or what it is reached from.
+    /// The entity of the fact, or one from which that is reached.
     Reached,
     /// The other end of a pair.
     Other,
     Known(Entity),
 }
 
-/// From entities along a relation: to all that are reached, and themselves; or one step, without themselves.
+/// From entities along a relation: to all that are reached, with the start; or one step, without the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct WalkStep {
     pub(super) relation: Entity,
@@ -74,7 +73,7 @@ pub(super) struct Watch {
     pub(super) same: SmallVec<[(Part, Part); 2]>,
     /// The number of the [`Group`]; `None` if any row may differ.
     pub(super) group: Option<usize>,
-    /// What the variables of the group are.
+    /// The parts of the fact that are the values of the group's variables.
     pub(super) seed: SmallVec<[Part; 2]>,
     /// The group of the source alone, which is cheaper where a source has few pairs.
     pub(super) by_source: Option<usize>,
@@ -88,7 +87,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Its variable, if it is one.
+    /// Its variable, if there is just one.
     pub(super) fn single(&self) -> Option<Var> {
         self.vars.iter().next().filter(|_| self.width == 1)
     }
@@ -122,14 +121,14 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What is known of an expression.
+/// What the rows of an expression depend on.
 #[derive(Clone, Default)]
 pub(super) struct Outline {
     pub(super) groups: Vec<Group>,
     pub(super) watches: Vec<Watch>,
     /// Field of the term, if there is one.
     pub(super) reasons: Vec<(Option<u16>, Reason)>,
-    /// Which watches are those of a field.
+    /// The watches of each field.
     pub(super) fields: Vec<(Option<u16>, usize)>,
     /// Fields that hold entities.
     #[cfg(feature = "bevy_reflect")]
@@ -141,7 +140,7 @@ pub(super) struct Outline {
 enum End {
     Var(Var),
     Is(Entity),
-    /// It is a variable of a scope, from which one outside is found.
+    /// A variable of a scope, with the walk to one outside.
     Leads(SmallVec<[WalkStep; 2]>, Var),
     /// It may be anything.
     Open,
@@ -161,14 +160,14 @@ struct Analysis<'a, 'w> {
     seedable: VarSet,
     /// Variables that are ends of a fact.
     sure: VarSet,
-    /// Variables that have none in some rows.
+    /// Variables that are unset in some rows.
     unsure: VarSet,
     /// Pairs that must be there for a scope to hold.
     links: Vec<ScopeLink>,
     outline: Outline,
 }
 
-/// The outline of a query, whose traits are those of now.
+/// The outline of a query in which the present traits of relations are written out.
 pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Outline {
     let (seedable, unsure) = (seedable(query, view), unsure(query));
     let mut analysis = Analysis {
@@ -183,7 +182,7 @@ pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Ou
     if has_this {
         let this = analysis.end(BoundElement::Var(Var::THIS), &[Var::THIS].into_iter().collect());
         if let Some(CascadeOrder { relation, .. }) = query.cascade {
-            // Whatever is below lies as much deeper or less deep.
+            // If the depth of an entity changes, so does that of everything below it.
             let below = WalkStep { relation, direction: Direction::Sources, once: false };
             let subject = (Subject::Pairs(relation), false);
             analysis.watch(None, subject, smallvec![below], &[(this.clone(), Part::Reached)]);
@@ -204,7 +203,7 @@ fn sure(items: &[Item], unsure: &VarSet, view: &View<'_>) -> VarSet {
             && let Condition::Match(atom) = condition
             && !matches!(atom.id, AtomId::AnyId(_))
             && !is_reflexive(atom, view)
-            // It may be skipped.
+            // Such a term may be skipped.
             && !atom.vars().any(|var| unsure.contains(var))
         {
             sure.extend(&atom.source.var().into_iter().collect());
@@ -252,7 +251,7 @@ impl Analysis<'_, '_> {
                 self.term(term, &own);
             } else if let Item::Term(term) = item {
                 let mut seeds = before.clone();
-                // What nothing has bound is every entity; a wildcard is not.
+                // A variable that is not bound yet ranges over every entity; a wildcard does not.
                 let source = term.condition.source();
                 let is_named = |var: &Var| !query.variables[var.index()].name.is_empty();
                 seeds.extend(&source.filter(is_named).into_iter().collect());
@@ -264,7 +263,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// What must not hold, or is one of several. `outer` is what is written before that.
+    /// A negated scope, or alternatives. `outer` are the variables that are written before that.
     fn item(&mut self, item: &Item, outer: &VarSet) {
         let mut outer = outer.clone();
         match item {
@@ -301,7 +300,7 @@ impl Analysis<'_, '_> {
         self.outline.reasons.push((field, reason));
     }
 
-    /// `seeds` are the variables of which a fact may name the value.
+    /// `seeds` are the variables that may get their value from a fact.
     fn term(&mut self, term: &BoundTerm, seeds: &VarSet) {
         let field = term.field;
         match &term.condition {
@@ -339,9 +338,9 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// The way from a variable of a scope to one outside, over pairs that must be there.
+    /// The shortest walk from a variable of a scope to one outside, over pairs that must be there.
     ///
-    /// The shortest: of several that went, the one nearest to the outside is found by its own way, which is shorter.
+    /// If several of them went, the one nearest to the outside is found by its own walk, which is shorter.
     fn way_out(&self, from: Var, seeds: &VarSet) -> Option<(SmallVec<[WalkStep; 2]>, Var)> {
         let is_outer = |var| seeds.contains(var) && self.seedable.contains(var) && !self.unsure.contains(var);
         let mut ways: Vec<(Var, SmallVec<[WalkStep; 2]>)> = alloc::vec![(from, SmallVec::new())];
@@ -367,7 +366,7 @@ impl Analysis<'_, '_> {
         None
     }
 
-    /// The ways from a holder to the sources that find it.
+    /// The walks from a holder to the sources that find it.
     fn walks(&self, atom: &Atom) -> SmallVec<[WalkStep; 2]> {
         let mut walks = SmallVec::new();
         let Some(traversal) = atom.traversal else { return walks };
@@ -412,7 +411,7 @@ impl Analysis<'_, '_> {
         self.ways(field, &walks, &source);
     }
 
-    /// What changes where a source finds a holder.
+    /// Watches the relations along which a source finds a holder.
     fn ways(&mut self, field: Option<u16>, walks: &[WalkStep], source: &End) {
         for (at, &WalkStep { relation, direction, .. }) in walks.iter().enumerate() {
             let is_down = direction == Direction::Targets;
@@ -499,7 +498,7 @@ impl Analysis<'_, '_> {
                 from_target = !from_target;
             }
             steps.extend(way.iter().copied());
-            // The parts of the fact are out of sight by the end of the way.
+            // The other parts of the fact are not known at the end of the walk.
             same.clear();
             seed.push((var, Part::Reached));
         }
@@ -530,13 +529,13 @@ impl Analysis<'_, '_> {
     }
 }
 
-/// From a holder to what finds it by a walk.
+/// The walk back from a holder to the entities that find it.
 fn back(BoundTraversal { relation, down, .. }: BoundTraversal) -> WalkStep {
     let direction = if down { Direction::Targets } else { Direction::Sources };
     WalkStep { relation, direction, once: false }
 }
 
-/// The pair that a term of a scope must have, if nothing else would do.
+/// The pair without which a term of a scope cannot hold.
 fn link_of(item: &Item, view: &View<'_>) -> Option<ScopeLink> {
     let Item::Term(BoundTerm { operator: BoundOperator::And, condition: Condition::Match(atom), .. }) = item
     else {
@@ -553,7 +552,7 @@ fn link_of(item: &Item, view: &View<'_>) -> Option<ScopeLink> {
 }
 
 impl Outline {
-    /// Writes what some watches are for.
+    /// Writes the variables that some watches seed.
     pub(super) fn explain(
         &self,
         watches: impl Iterator<Item = usize>,

@@ -35,9 +35,8 @@ use core::{fmt, mem};
 /// The rows of an expression, kept from run to run of a system, together with typed data of the entity that each is
 /// about: a system parameter.
 ///
-/// When the system runs, the rows are those of a run from scratch, as those of an [`ExprQuery`]; but only those are
-/// found anew that depend on what has changed since it ran last, as those of a [`LiveExpr`]. Each system has rows of its
-/// own.
+/// When the system runs, the rows are those of a run from scratch, as with an [`ExprQuery`]; but only those are found
+/// anew that depend on what has changed since it ran last, as with a [`LiveExpr`]. Each system has rows of its own.
 ///
 /// In the book: [Live queries](crate::book::live).
 ///
@@ -100,8 +99,8 @@ use core::{fmt, mem};
 /// From the moment when the system is initialised, changes of everything that the expression names are recorded. If that
 /// is something else later, because a name gets a meaning or an `IsA` a new kind, everything is run again until the
 /// next sync point of the schedule or, for run conditions, until the next
-/// [`RelationsSystems::Maintain`](crate::RelationsSystems::Maintain). So it is if the system did not run for so long that
-/// not all changes are known any more; see [`LiveExpr`]. Some expressions are always run as a whole:
+/// [`RelationsSystems::Maintain`](crate::RelationsSystems::Maintain). The same happens if the system did not run for so long
+/// that not all changes are known any more; see [`LiveExpr`]. Some expressions are always run as a whole:
 /// [`explain`](Self::explain) says why.
 ///
 /// # Panics
@@ -117,13 +116,13 @@ pub struct LiveQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
 pub(super) struct LiveRows {
     pub(super) live: LiveExpr,
     pub(super) order: SystemOrder,
-    /// How often names had got another meaning when it was made.
+    /// How often names had got other meanings when it was bound.
     rebinds: u32,
     /// When the system had run last when rows were updated.
     last_run: Option<Tick>,
     /// The moves since then, once they are asked for.
     settled: OnceLock<Settled>,
-    /// By their variables, the rows that are new, and those of which fields are found elsewhere, with these.
+    /// The rows that are new, and those with fields that are matched elsewhere, by their variables.
     changed: OnceLock<HashMap<RowKey, Change>>,
 }
 
@@ -155,7 +154,7 @@ impl LiveRows {
             self.order = SystemOrder::default();
         }
         self.order.start(&mut self.live);
-        // Also a system that does not run, or that gets its parameters several times, comes here.
+        // This is also called if the system does not run, and if it gets its parameters several times.
         if self.last_run.replace(last_run) == Some(last_run) {
             self.live.settle_moves();
         } else {
@@ -178,14 +177,14 @@ impl LiveRows {
         })
     }
 
-    /// Whether rows came or went, be it that these came back.
+    /// Whether rows came or went, even if they are as before now.
     fn any_moved(&self) -> bool {
         let moved = |batch: &Batch| batch.len > 0;
         let moves = self.live.moves();
         moves.is_some_and(|moves| moved(&moves.entered) || moved(&moves.left) || !moves.altered.is_empty())
     }
 
-    /// Why a row counts as changed, whatever its fields hold.
+    /// Why a row counts as changed, apart from values that were written.
     fn change_of(&self, row: Row<'_>) -> Option<Change> {
         let moves = self.live.moves().filter(|_| self.any_moved())?;
         let variables = self.variables();
@@ -285,8 +284,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         self.rows.settled().entered.iter().map(move |&number| row(number as usize))
     }
 
-    /// The rows that have gone since this system ran last: their variables, of which some may have died. What they say
-    /// about fields is not to be relied on.
+    /// The rows that have gone since this system ran last: their variables, of which some may have died. Their
+    /// fields are unspecified.
     ///
     /// # Complexity
     /// As for [`entered`](Self::entered).
@@ -393,16 +392,16 @@ impl<E: Expression, D: QueryData + 'static> LiveQueryState<E, D> {
     }
 }
 
-/// What all systems that keep rows want to have noted.
+/// What all systems that keep rows need recorded.
 #[derive(Resource, Default)]
 struct AllFollowing(Vec<Weak<Mutex<Following>>>);
 
-/// Has noted what systems want, for those that have no sync point.
+/// Starts recording what systems have requested, for those that have no sync point.
 pub(super) fn follow_all(world: &mut World) {
     let Some(mut all) = world.get_resource_mut::<AllFollowing>() else { return };
     let mut known = mem::take(&mut all.0);
     known.retain(|following| following.upgrade().inspect(|following| follow(world, following)).is_some());
-    // What runs then may initialise systems.
+    // Users' code that has run may have initialised systems.
     world.get_resource_or_init::<AllFollowing>().0.append(&mut known);
 }
 
@@ -425,8 +424,8 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for LiveQuery<'_,
     }
 
     fn queue(state: &mut Self::State, _: &SystemMeta, mut world: DeferredWorld<'_>) {
-        let wants = state.following.lock().unwrap_or_else(PoisonError::into_inner).wants();
-        if wants {
+        let has_requests = state.following.lock().unwrap_or_else(PoisonError::into_inner).has_requests();
+        if has_requests {
             let following = state.following.clone();
             world.commands().queue(move |world: &mut World| follow(world, &following));
         }

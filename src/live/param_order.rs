@@ -25,9 +25,9 @@ use core::{any::TypeId, cmp::Ordering};
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     Relation(Followed),
-    /// A function, and a component that it is given.
+    /// A function, and the component that is passed to it.
     Function(Option<ComponentId>, TypeId),
-    /// A function that holds something is another one each time.
+    /// A function that holds values counts as another one each time.
     Closure,
 }
 
@@ -41,14 +41,14 @@ impl Key {
     }
 }
 
-/// What is asked for in a run of the system, and what the rows are kept by.
+/// Whether this run of the system asks for it, and the key that rows are kept by.
 #[derive(Default, Clone, Copy)]
 struct Part {
     asked: bool,
     key: Option<Key>,
 }
 
-/// The order in which a system keeps rows, and how far that was read on which it depends.
+/// The order in which a system keeps rows, and how far the changes that it depends on were read.
 #[derive(Default)]
 pub(super) struct SystemOrder {
     group: Part,
@@ -58,7 +58,7 @@ pub(super) struct SystemOrder {
     component: Option<ComponentId>,
     /// When rows were put in order last.
     put_at: Tick,
-    /// They are in order since this run began, or since something else was asked for.
+    /// Rows were put in order since this run began, and since another order was asked for.
     is_put: bool,
 }
 
@@ -102,7 +102,7 @@ impl SystemOrder {
         let mut is_known = self.relation.is_none_or(|followed| {
             let is_read = read_pairs(&mut self.pairs, followed, query.access(), now, &mut touched);
             if !is_read {
-                following.lock().unwrap_or_else(PoisonError::into_inner).want_pairs(followed);
+                following.lock().unwrap_or_else(PoisonError::into_inner).request_pairs(followed);
             }
             is_read
         });
@@ -141,7 +141,7 @@ fn read_pairs(
 /// As for [`LiveExpr`](super::LiveExpr#groups-and-order): rows are kept in groups and in order, and only those move that were
 /// found anew, or of which the group or the order may be another. The system asks for them in each run, as with [`ExprQuery`];
 /// they are kept from run to run as long as it asks for the same. A function that holds values, such as a closure with
-/// captures, is taken for another one each time: then all rows are put in order again.
+/// captures, counts as another one each time: then all rows are put in order again.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -206,8 +206,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         self.ask_group(Key::Relation(followed), Some(followed), by.group_of())
     }
 
-    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. It is asked for when a row is found
-    /// anew, so it should follow from the variables and fields of the row alone.
+    /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. The function is called when a row is
+    /// found anew, so its result should depend on the variables and fields of the row alone.
     ///
     /// # Errors
     /// As there.
@@ -259,7 +259,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         Ok(self)
     }
 
-    /// Puts rows in order, and returns what they are kept in.
+    /// Puts rows in order, and returns the order.
     fn ordered(&mut self) -> (&Self, &KeptOrder) {
         let LiveRows { live, order, .. } = &mut *self.rows;
         order.put(live, &self.query, self.following);

@@ -1,4 +1,4 @@
-//! What an [outline](super::outline) rests on. If that changes, everything starts anew.
+//! What an [outline](super::outline) is derived from. If that changes, everything starts anew.
 
 use crate::{
     expr::{AtomId, BoundElement, BoundQuery, Condition, Item, Listed, View, hidden, traits_of},
@@ -34,7 +34,7 @@ impl Meaning {
 /// What the names of an expression mean, and what follows from traits.
 pub(super) struct Premise {
     store: StoreId,
-    /// Everything that it names, and the kinds of that.
+    /// Every entity that it names, and their kinds.
     meanings: Vec<(Entity, Meaning)>,
     /// Ids with their kinds, for a version of the pairs of `IsA`.
     kinds: Vec<(Entity, SmallVec<[Entity; 4]>)>,
@@ -45,7 +45,7 @@ pub(super) struct Premise {
     relations: Option<Vec<Entity>>,
     /// Components that names depend on, and that are not registered yet.
     awaited: SmallVec<[TypeId; 2]>,
-    /// By the lists that it names: what these and the lists within them say.
+    /// For each list that it names: the ids in it and in the lists within it.
     lists: Vec<(Entity, Vec<(Entity, Listed)>)>,
 }
 
@@ -99,7 +99,7 @@ impl Premise {
         }
     }
 
-    /// Whether all is as it was.
+    /// Whether all of this is unchanged.
     pub(super) fn holds(&mut self, query: &BoundQuery, view: &View<'_>) -> bool {
         let bases = view.index(IS_A).version();
         if self.bases != bases {

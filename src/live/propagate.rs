@@ -1,4 +1,4 @@
-//! Components that are kept below those that have them.
+//! Components that are copied to everything below their holders, and kept up to date.
 
 use super::{
     component_reader::{ComponentReader, all_with},
@@ -27,8 +27,8 @@ use thiserror::Error;
 /// The component `C` of the nearest entity above that has one, along `R`: a component, kept by
 /// [`propagate`](WorldPropagateExt::propagate).
 ///
-/// It is on each entity that has a `C` anywhere above it, whether it has one itself or not, and on no other. What it
-/// has itself is not looked at: `own.unwrap_or(propagated)` is what holds for it.
+/// It is on each entity that has a `C` anywhere above it, whether it has one itself or not, and on no other. Its
+/// own makes no difference: the value in effect is `own.unwrap_or(propagated)`.
 ///
 /// As the component is immutable, `On<Insert<Propagated<..>>>` is triggered for every new holder and value.
 ///
@@ -143,13 +143,13 @@ mod sealed {
 /// # Complexity
 ///
 /// An update takes steps in proportion to the entities that get another holder or value, and their pairs. Values that
-/// are inserted and removed are announced by Bevy; those that are written in place are found by their change ticks, as
+/// are inserted and removed trigger Bevy's events; those that are written in place are found by their change ticks, as
 /// for [rollups](super::WorldRollupExt#complexity).
 pub trait WorldPropagateExt: sealed::Sealed {
     /// Keeps a [`Propagated<R, C>`](Propagated) on everything below each entity with a `C`, from the next update on.
-    /// Does nothing if that is done.
+    /// Does nothing if it does already.
     ///
-    /// It goes when the resources or all entities of the world are cleared.
+    /// It ends when the resources or all entities of the world are cleared.
     ///
     /// # Errors
     /// If the relation is a Bevy relationship that is not traversable, or its traits are rejected.
@@ -188,7 +188,7 @@ pub(crate) fn update_all(world: &mut World) {
 #[derive(Resource)]
 struct State<R: TraversableRelation, C: Component + Clone> {
     work: Work,
-    /// Entities whose components may differ from what they have to be.
+    /// Entities whose components may be wrong.
     unwritten: VecDeque<Entity>,
     /// The entity whose component is being written here: its hooks have nothing to do.
     writing: Option<Entity>,
@@ -219,7 +219,7 @@ impl Work {
         self.queue.insert((index.depth_of(entity).unwrap_or(0), entity));
     }
 
-    /// Makes the holders right. Returns the entities that have another holder or value.
+    /// Updates the holders. Returns the entities that have another holder or value.
     fn settle(&mut self, index: &RelationIndex, holds: impl Fn(Entity) -> bool) -> Vec<Entity> {
         let written: EntityHashSet = self.touched.drain(..).collect();
         for &entity in &written {
@@ -280,13 +280,13 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     queue.iter().for_each(|&entity| work.push(index, entity));
     let mut changed = work.settle(index, |entity| world.get::<C>(entity).is_some());
     if !are_known {
-        // They have lost their holders, of which nothing is known.
+        // Those without a holder now may have had one, which is not known any more.
         changed.append(&mut queue);
     }
     let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
     state.work = work;
     state.unwritten.extend(changed);
-    // Those that observers add have their turn with the next update.
+    // Those that observers add are written by the next update.
     for _ in 0..state.unwritten.len() {
         let Some(mut state) = world.get_resource_mut::<State<R, C>>() else { return };
         let Some(entity) = state.unwritten.pop_front() else { return };
@@ -297,7 +297,7 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     }
 }
 
-/// A component that is being written. Should its clone or an observer panic, it has its turn with the next update.
+/// A component that is being written. If cloning it or an observer panics, the next update writes it.
 struct Writing<'w, R: TraversableRelation, C: Component + Clone> {
     world: &'w mut World,
     entity: Option<Entity>,
@@ -315,13 +315,13 @@ impl<R: TraversableRelation, C: Component + Clone> Drop for Writing<'_, R, C> {
     }
 }
 
-/// Makes what an entity has what it has to be.
+/// Inserts, updates or removes the component of an entity.
 fn write<R: TraversableRelation, C: Component + Clone>(
     world: &mut World,
     entity: Entity,
     holder: Option<Entity>,
 ) {
-    // An observer may have taken the component away from the holder, or despawned it, which the next update sees.
+    // An observer may have removed the component from the holder, or despawned it: the next update corrects that.
     let value = holder.and_then(|holder| Some((holder, world.get::<C>(holder)?.clone())));
     let Some(is_there) = world.get_entity(entity).ok().map(|found| found.contains::<Propagated<R, C>>())
     else {

@@ -1,11 +1,11 @@
-//! Numbers of rows that stay while rows move.
+//! Ids of rows, which stay while rows move.
 
 use alloc::vec::Vec;
 
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// Numbers of rows that stay while rows move, and what happened to these rows, for what is kept in order.
+/// Ids of rows, which stay while rows move, and the rows that came and went.
 #[derive(Default)]
 pub(super) struct RowIds {
     /// By row.
@@ -17,12 +17,12 @@ pub(super) struct RowIds {
     pub(super) came: Vec<u32>,
     /// The ids of rows that went. They are not given to others until [`settle`](Self::settle).
     pub(super) went: Vec<u32>,
-    /// Everything went first, and ids are given out from the beginning again.
+    /// All rows went first, and ids start at 0 again.
     pub(super) is_cleared: bool,
 }
 
 impl RowIds {
-    /// Ids for so many rows that are there already.
+    /// Ids for this number of rows that are there already.
     pub(super) fn of_rows(count: usize) -> Self {
         let mut ids = Self { is_cleared: true, ..Self::default() };
         (0..count).for_each(|_| ids.push());
@@ -52,7 +52,7 @@ impl RowIds {
         *self = Self { is_cleared: true, ..Self::default() };
     }
 
-    /// Number of ids that were ever given out.
+    /// Number of ids that were ever in use.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -67,7 +67,7 @@ impl RowIds {
         self.ids[row]
     }
 
-    /// Forgets what happened.
+    /// Forgets which rows came and went. Ids of those that went are free now.
     pub(super) fn settle(&mut self) {
         self.came.clear();
         self.free.append(&mut self.went);

@@ -1,14 +1,14 @@
-//! What is updated, and when.
+//! The rollups and propagated components of a world, and their updates.
 
 use crate::ops;
 use alloc::vec::Vec;
 use bevy_ecs::{resource::Resource, world::World};
 use core::any::TypeId;
 
-/// What brings one thing up to date.
+/// Brings one of them up to date.
 pub(super) type Update = fn(&mut World);
 
-/// What is kept along relations, in the order in which it was asked for.
+/// What is kept along relations, in the order in which it was added.
 #[derive(Resource, Default)]
 struct Updates {
     rollups: Vec<(TypeId, Update)>,
@@ -39,7 +39,7 @@ fn add(updates: &mut Vec<(TypeId, Update)>, key: TypeId, update: Update) {
     }
 }
 
-/// Adds something to be updated, unless it is there, and returns what has the key `T` first.
+/// Adds something to be updated, with the key `T`, unless that is there.
 pub(super) fn register<T: 'static>(world: &mut World, kind: Kind, update: Update) {
     add(world.get_resource_or_init::<Updates>().of(kind), TypeId::of::<T>(), update);
 }

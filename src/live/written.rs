@@ -14,7 +14,7 @@ use bevy_ecs::{change_detection::Tick, component::ComponentId, entity::Entity};
 pub(super) struct WrittenReader {
     component: ComponentId,
     members: Members,
-    /// What was written at this tick or before is known. `None` if nothing is.
+    /// What was written up to this tick was read. `None` if nothing was.
     after: Option<Tick>,
     /// The ticks that were read.
     ticks: KnownTicks,
@@ -40,7 +40,7 @@ impl WrittenReader {
     ) -> Option<usize> {
         let ticks = access.ticks(self.component)?;
         let checks = store.tick_checks();
-        // Should a panic come between, everything is read anew; and so it is if ticks cannot be compared any more.
+        // After a panic in between, everything is read anew; also if ticks cannot be compared any more.
         let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
         let mut members = self.members.start(access, self.component, after.is_none());
         let count = ticks.for_each_changed(after, &mut self.ticks, |entity| {
@@ -71,7 +71,7 @@ impl ValueReader {
         Self { relation, column, lent: 0, after: None, tick_checks: 0 }
     }
 
-    /// Calls a function with each pair of which the value was written in place since the last read, and some others.
+    /// Calls a function with each pair of which the value was written in place since the last read, and maybe others.
     /// False if that is not known.
     ///
     /// # Complexity
@@ -115,7 +115,7 @@ mod members {
     };
     use bevy_reflect::{ReflectFromPtr, TypeInfo};
 
-    /// Entities that are kept though they may have lost the component, beside as many as have it.
+    /// How many entities are kept that may have lost the component, beyond twice as many as have it.
     const MAX_GONE: usize = 64;
 
     /// A field that holds an entity.
@@ -216,8 +216,8 @@ mod members {
             }
         }
 
-        /// Calls a function with those of which a field holds an entity that has died or has come to life. So many
-        /// entities have the component.
+        /// Calls a function with those of which a field holds an entity that has died or has come to life. `count` is the
+        /// number of entities with the component.
         pub(super) fn finish(self, count: usize, mut each: impl FnMut(Entity)) {
             let Some(mut cursor) = self.cursor else { return };
             for Member { held, .. } in self.all {

@@ -1,4 +1,4 @@
-//! Making the pairs of an entity those that its component says.
+//! Applying components: the pairs of an entity become those that its component lists.
 
 use super::{
     error::MirrorError,
@@ -35,7 +35,7 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World) -> Result<(), TraitsE
     Ok(())
 }
 
-/// Applies the component of an entity, or its removal, unless that was done.
+/// Applies the component of an entity, or its removal, unless that was done already.
 pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, may_wait: bool) {
     if with::<C, _>(world, |_| ()).is_none()
         && let Err(error) = C::start(world)
@@ -78,7 +78,7 @@ pub(super) fn report_all(world: &mut World, errors: impl IntoIterator<Item = Mir
     world.flush();
 }
 
-/// Does everything that is due for a relation, and what lost commands were to do.
+/// Does everything that is due for components of this type, also the work of commands that were lost.
 pub(super) fn maintain<C: MirrorComponent>(world: &mut World) {
     write::mend::<C>(world);
     let written = with::<C, _>(world, |mirror| mirror.written.iter().copied().collect::<Vec<_>>());
@@ -92,8 +92,8 @@ pub(super) fn maintain<C: MirrorComponent>(world: &mut World) {
     break_ties::<C>(world);
 }
 
-/// Tries again what was refused while a scene was being applied, until nothing of it is allowed any more. The rest is
-/// reported. If an observer panics, those that are still to be tried wait on.
+/// Tries components again that were refused while a scene was being applied, until no more of them is allowed. The rest is
+/// reported. If an observer panics, those that are still to be tried go on waiting.
 fn retry<C: MirrorComponent>(world: &mut World) {
     loop {
         let waiting = world.get_resource::<Waiting<C>>().map_or(0, |waiting| waiting.0.len());
@@ -135,13 +135,13 @@ fn wait<C: MirrorComponent>(world: &mut World, refused: Refused<C>) {
     }
 }
 
-/// Makes the pairs of an entity those of a component as far as the rules allow it, and the component what the pairs are.
+/// Makes the pairs of an entity those of a component as far as the rules allow it, and writes the component from the pairs.
 pub(super) fn settle<C: MirrorComponent>(world: &mut World, source: Entity, wanted: &C) -> Errors {
     let mut errors = Errors::default();
     let settling = Settling::<C>::begin(world, source);
     let world = &mut *settling.world;
-    // One that was written meanwhile is noted as such until the end: it is written back once, and if an observer panics,
-    // all of this is done again at the next maintenance.
+    // The component stays among those written until the pairs are set: it is written back once, and if an observer panics,
+    // the next maintenance applies it again.
     wanted.set_pairs(world, source, &mut errors);
     unmet::note(world, source, wanted, &errors);
     with::<C, _>(world, |mirror| {

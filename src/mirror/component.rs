@@ -85,8 +85,8 @@ fn none<R>() -> Option<R> {
     None
 }
 
-/// What is incomplete in a scene file becomes a pair that is reported and left out. Bevy panics if a component cannot
-/// be made of what it has read.
+/// An incomplete pair in a scene file becomes one that is reported and left out: Bevy panics if a component cannot be
+/// made of what it has read.
 impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
     fn from_reflect(reflect: &dyn PartialReflect) -> Option<Self> {
         let ReflectRef::Struct(fields) = reflect.reflect_ref() else { return None };
@@ -97,7 +97,7 @@ impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
             Some(Self { target, value, place })
         };
         complete().or_else(|| {
-            // No relation is a tuple.
+            // No relation is a tuple, so the value is refused.
             let no_value = Some(ReflectedValue::new(()));
             let named = MirroredType { path: R::type_path().into(), value: no_value };
             Some(Self { target: MirroredTarget::Type(named), value: None, place: None })

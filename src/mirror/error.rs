@@ -1,4 +1,4 @@
-//! What keeps a mirror from being applied.
+//! Errors of components that cannot be applied.
 
 use crate::{
     ops::InsertPairError,

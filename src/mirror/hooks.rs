@@ -18,7 +18,7 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-/// What both components are to Bevy.
+/// Bevy's `Component`, the same for both components.
 macro_rules! mirror_component {
     () => {
         const STORAGE_TYPE: StorageType = StorageType::Table;
@@ -32,7 +32,7 @@ macro_rules! mirror_component {
             Some(on_remove::<Self>)
         }
 
-        /// The pairs are cloned, and the clone gets the component from them. To ignore it would make scenes skip it, too.
+        /// The pairs are cloned, and the clone gets the component from them. With `Ignore`, scenes would skip it, too.
         fn clone_behavior() -> ComponentCloneBehavior {
             ComponentCloneBehavior::Custom(leave_to_pairs::<Self>)
         }
@@ -82,7 +82,7 @@ fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext)
         return;
     }
     let is_kept = with_deferred::<C, _>(&mut world, |mirror| {
-        // What clears the entity, retains some of its components or moves them leaves the pairs as they are by now.
+        // If the entity was cleared, or some of its components were retained or moved, its pairs stay as they are by now.
         let is_kept = mirror.moved.remove(&source) || is_stripped;
         if is_kept {
             mirror.due.push_back(source.into());

@@ -1,4 +1,4 @@
-//! What the components that mirror pairs have in common.
+//! The trait of components that mirror pairs.
 
 use super::error::MirrorError;
 use crate::{ops::Followed, relation::TraitsError, store::PairStore};
@@ -17,7 +17,7 @@ pub(super) trait MirrorComponent:
     /// A pair as the component shows it.
     type Pair;
 
-    /// Mirrors from now on.
+    /// Starts mirroring.
     fn start(world: &mut World) -> Result<(), TraitsError>;
 
     /// The relations whose pairs it shows, sorted.
@@ -26,21 +26,21 @@ pub(super) trait MirrorComponent:
     /// Whether there is anything to show.
     fn shows_any(store: &PairStore, source: Entity) -> bool;
 
-    /// What it is to say.
+    /// The component for the present pairs.
     fn read(world: &World, source: Entity) -> Self;
 
-    /// The last pair of all, if that is the one with `target`, and how many pairs there are. `None` if it takes no less
-    /// to read all.
+    /// The last pair, if it is the one with `target`, and the number of pairs. `None` also if reading all pairs costs the
+    /// same.
     fn read_last(world: &World, source: Entity, target: Entity) -> Option<(Self::Pair, usize)>;
 
     fn pairs(&self) -> &[Self::Pair];
 
     fn push(&mut self, pair: Self::Pair);
 
-    /// Says that there is this one pair.
+    /// The component for a single pair.
     fn of_pair(pair: Self::Pair) -> Self;
 
-    /// Whether both say the same.
+    /// Whether both list the same pairs.
     fn is_same(&self, other: &Self) -> bool;
 
     /// Makes the pairs of an entity those of the component as far as the rules allow it.
@@ -54,6 +54,6 @@ pub(super) trait MirrorComponent:
 #[derive(Default)]
 pub(super) struct Errors {
     pub(super) now: Vec<MirrorError>,
-    /// What may be otherwise once the rest of a scene is there.
+    /// Errors that may be gone once the rest of a scene is there.
     pub(super) for_now: Vec<MirrorError>,
 }

@@ -169,7 +169,7 @@ impl WorldMirrorExt for World {
     }
 }
 
-/// Does for all mirrored relations what [`WorldMirrorExt::update_mirrors`] says.
+/// See [`WorldMirrorExt::update_mirrors`].
 pub(crate) fn update_all(world: &mut World) {
     run_all(world, |mirror| mirror.maintain);
 }

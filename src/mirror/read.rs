@@ -1,4 +1,4 @@
-//! What the component of an entity is to say, read from the store.
+//! Reading components from the store.
 
 use super::{
     component::{MirroredPair, MirroredPairs, MirroredRelation, MirroredTarget, MirroredType},
@@ -91,7 +91,7 @@ fn read_value(
     type_id: TypeId,
 ) -> Option<ReflectedValue> {
     let column = store.column_of(id, source, target).filter(|column| column.value_type() == type_id)?;
-    // That is a value of the relation.
+    // Then the value is that of the relation.
     if store.registry().entry(id).data.is_some() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Pairs that are decided elsewhere: components arrive in any order, and each counts until the next one of its entity.
+//! Pairs that another world decides: components arrive in any order, and each counts until the next one for its entity.
 
 use super::{
     apply::{maintain, report_all, settle},
@@ -10,7 +10,7 @@ use crate::{ops::report_warning, relation::TraitsError};
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 
-/// Mirrors pairs in components of this type from now on, which arrive from elsewhere.
+/// Mirrors pairs in components of this type from now on, which arrive from another world.
 pub(super) fn start<C: MirrorComponent>(world: &mut World) -> Result<(), TraitsError> {
     C::start(world)?;
     with::<C, _>(world, |mirror| mirror.is_received = true);
@@ -19,8 +19,8 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World) -> Result<(), TraitsE
     Ok(())
 }
 
-/// Makes the pairs of an entity those that have arrived, as far as that is allowed, and tries again what was set aside for what
-/// had arrived before.
+/// Makes the pairs of an entity those that have arrived, as far as that is allowed, and tries again the entities whose pairs its
+/// former component had changed.
 pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, arrived: &C) {
     let set_aside =
         unmet::entities::<C>(world, |why| matches!(why, Why::ChangedBy(by) if by.contains(&source)));
@@ -29,7 +29,7 @@ pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, arriv
     set_aside.into_iter().for_each(|entity| try_again::<C>(world, entity));
 }
 
-/// Tries again what was refused until nothing of it is allowed any more, and what an entity stood in the way of that is gone.
+/// Tries again what was refused, until no more of it is allowed, and what components of entities that are gone had changed.
 pub(super) fn retry<C: MirrorComponent>(world: &mut World) {
     if unmet::is_empty::<C>(world) {
         return;
@@ -66,7 +66,7 @@ fn try_again<C: MirrorComponent>(world: &mut World, source: Entity) {
     }
     match unmet::arrived::<C>(world, source).cloned() {
         Some(arrived) => drop(settle(world, source, &arrived)),
-        // What it has then has not arrived for it.
+        // Its component was written from its pairs, and did not arrive.
         None if world.get::<C>(source).is_some() => {}
         None => unmet::forget::<C>(world, source),
     }

@@ -1,4 +1,4 @@
-//! Making the pairs of one relation those that a component says.
+//! Setting the pairs of one relation to those that a component lists.
 
 use super::{
     component::{MirroredTarget, MirroredType},
@@ -24,7 +24,7 @@ use bevy_ecs::{
 use bevy_reflect::{PartialReflect, ReflectFromReflect};
 use core::any::TypeId;
 
-/// A pair as a component names it.
+/// A pair of a component, with its target found.
 pub(super) struct Wanted<P> {
     pub(super) mirrored: P,
     pub(super) target: Entity,
@@ -32,7 +32,7 @@ pub(super) struct Wanted<P> {
     pub(super) value: Option<(ValueType, BoxedValue)>,
 }
 
-/// The pairs of one relation whose targets are there, each once.
+/// The listed pairs of one relation whose targets exist, each once.
 pub(super) fn resolve<'a, P>(
     world: &mut World,
     source: Entity,
@@ -71,7 +71,7 @@ pub(super) fn resolve<'a, P>(
 }
 
 /// Makes the pairs that an entity has of a relation those of a component. `choose` returns the place of each, and the
-/// value that it is to get: none if it has the same.
+/// value that it is to get: `None` to keep the one that it has.
 pub(super) fn set_pairs<C: MirrorComponent, P>(
     world: &mut World,
     source: Entity,
@@ -115,7 +115,7 @@ pub(super) fn to_stored(world: &World, column: ColumnRef, value: &dyn PartialRef
     column.sendable(reflect.from_reflect(value)?.into_any())
 }
 
-/// What a column says of its values.
+/// The type of a column's values.
 pub(super) fn value_type(column: ColumnRef) -> ValueType {
     ValueType { type_id: column.value_type(), name: column.value_name() }
 }
@@ -201,9 +201,9 @@ fn order_sources<C: MirrorComponent>(
             is_ordered
         });
         if is_ordered == Some(false) {
-            // They are the sources, and the relation is ordered.
+            // It cannot fail: these are the sources, and the relation is ordered.
             let _ = ops::order_sources(world, relation, target, &sources);
-            // Those with the same place keep it for now: others of the scene get theirs.
+            // Those with the same place keep it for now: other components of the scene may set theirs.
             write::read_journals::<C>(world, Some(key));
             with::<C, _>(world, |mirror| {
                 let Some(MirroredIndex { places, .. }) = mirror.relations.get_mut(&key) else { return };
@@ -215,8 +215,8 @@ fn order_sources<C: MirrorComponent>(
     }
 }
 
-/// Gives sources of a target that have the same place new ones, in the order that they have. Not before the rest of a
-/// scene is there, which has places for the others.
+/// Gives new places to sources of a target that have the same place, in their present order. Only once the rest of a scene
+/// is there, which may set other places.
 pub(super) fn break_ties<C: MirrorComponent>(world: &mut World) {
     let take = |(&key, index): (&Followed, &mut MirroredIndex)| (key, core::mem::take(&mut index.tied));
     let tied = with::<C, _>(world, |mirror| mirror.relations.iter_mut().map(take).collect::<Vec<_>>());

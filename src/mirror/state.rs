@@ -14,25 +14,25 @@ use bevy_ecs::{
 };
 use core::{any::TypeId, sync::atomic::AtomicUsize};
 
-/// What is to be done for the components of one type.
+/// The state of the components of one type.
 pub(super) struct Mirror {
     /// The type of the component.
     pub(super) component: TypeId,
     /// The relations whose pairs it shows.
     pub(super) relations: BTreeMap<Followed, MirroredIndex>,
-    /// The entities whose components may not say what the pairs are.
+    /// The entities whose components may be outdated.
     pub(super) due: VecDeque<Due>,
     /// The components that other code has written, and that are still to be applied.
     pub(super) written: EntityHashSet,
     /// The entity whose component is being written here: its hooks have nothing to do.
     pub(super) writing: Option<Entity>,
-    /// Whether what the components say is decided elsewhere.
+    /// Whether another world decides the pairs.
     pub(super) is_received: bool,
     /// The entity whose component is being applied.
     pub(super) settling: Option<Entity>,
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
-    /// How often values had been lent to be written in place, and when that was looked at.
+    /// How often values had been lent to be written in place, and the tick at which that was read.
     pub(super) lent: (u64, Tick),
     /// Brings the components up to date.
     pub(super) update: fn(&mut World),
@@ -47,15 +47,15 @@ pub(super) struct MirroredIndex {
     pub(super) places: Places,
     /// Targets with sources that may have the same place.
     pub(super) tied: EntityHashSet,
-    /// What it was called when that was looked at last, if components say that.
+    /// Its name when components were checked last, if they list that.
     pub(super) name: Option<String>,
 }
 
-/// An entity whose component may not say what its pairs are.
+/// An entity whose component may be outdated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) source: Entity,
-    /// The target of a pair that was inserted, if that is what has changed.
+    /// The target of a pair that was inserted, if that is the change.
     pub(super) inserted: Option<Entity>,
 }
 
@@ -66,7 +66,7 @@ impl From<Entity> for Due {
     }
 }
 
-/// Components name no higher place: there is room for new pairs behind each.
+/// The highest place in a component: there is room for new pairs behind it.
 pub(super) const MAX_PLACE: u64 = u64::MAX / 2;
 
 /// The places of the pairs of an ordered relation among the sources of their targets: they ascend.
@@ -82,7 +82,7 @@ impl Places {
         self.by_source.get(&source)?.get(&target).copied()
     }
 
-    /// The pair comes behind all others.
+    /// Puts the pair behind all others.
     pub(super) fn push(&mut self, source: Entity, target: Entity) {
         self.set(source, target, self.next);
     }
@@ -101,13 +101,14 @@ impl Places {
         }
     }
 
-    /// Gives the sources of a target their own places in another order. Returns those that have another place now.
+    /// Exchanges the places of the sources of a target so that they ascend in this order. Returns those that have another
+    /// place now.
     pub(super) fn reorder(&mut self, target: Entity, order: &[Entity]) -> Vec<Entity> {
         let mut places: Vec<u64> = order.iter().filter_map(|&source| self.get(source, target)).collect();
         places.sort_unstable();
         places.dedup();
         if places.len() < order.len() {
-            // Places that were written twice, or none: all get new ones.
+            // A place is missing, or there twice: all get new ones.
             places = (self.next..).take(order.len()).collect();
         }
         let mut moved = Vec::new();
@@ -155,7 +156,7 @@ pub(super) fn mirrors(world: &World) -> Option<&Mirrors> {
     fetch::resource(world, &COMPONENT)
 }
 
-/// Does something to the mirror of a component, if there is one.
+/// Calls a function with the mirror of a component type, if there is one.
 pub(super) fn with<C: 'static, T>(world: &mut World, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
     with_deferred::<C, T>(&mut DeferredWorld::from(world), run)
 }

@@ -80,7 +80,7 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
     }
 }
 
-/// The value that a pair is to get: none if it has the same.
+/// The value that a pair is to get: `None` if it has that already.
 fn changed_value<R: MirroredRelation>(
     world: &World,
     pair: StoredPair,
@@ -103,13 +103,13 @@ fn stored_value<R: MirroredRelation>(world: &World, pair: StoredPair) -> Option<
     world.get_resource::<PairData<R>>()?.get(row)
 }
 
-/// Whether a pair with a type as its target has the value that the component says.
+/// Whether a pair with a type as its target has the value that the component lists.
 fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &MirroredPair<R>) -> bool {
     let there = read::<R>(world, pair.source);
     there.pairs.iter().any(|stored| stored.target == mirrored.target)
 }
 
-/// Notes the pairs whose values were written in place since that was looked at last.
+/// Notes the pairs whose values were written in place since the last call.
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
     let Some((seen, since)) = with::<MirroredPairs<R>, _>(world, |mirror| mirror.lent) else { return };
     let Some(values) = world.get_resource::<PairData<R>>().filter(|values| values.lent() != seen) else {

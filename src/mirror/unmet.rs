@@ -1,4 +1,4 @@
-//! What has arrived for entities whose pairs are others than it says.
+//! Components that have arrived for entities, and that list other pairs than these have.
 
 use super::{
     error::MirrorError,
@@ -9,12 +9,13 @@ use bevy_ecs::{entity::Entity, resource::Resource, world::World};
 use core::mem::take;
 use smallvec::SmallVec;
 
-/// While there is an entry with a component, the entity keeps its own, even with no pairs: only then is its removal noticed.
+/// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives would
+/// trigger no hook.
 #[derive(Resource)]
 struct Unmet<C: MirrorComponent>(BTreeMap<Entity, Arrived<C>>);
 
 struct Arrived<C> {
-    /// `None` if nothing had arrived: then the pairs are those that others have brought.
+    /// `None` if nothing had arrived: then the pairs come from components of other entities.
     component: Option<C>,
     why: Why,
 }
@@ -23,7 +24,7 @@ struct Arrived<C> {
 pub(super) enum Why {
     /// A rule has refused it. Reported once.
     Refused { unreported: Vec<MirrorError>, is_reported: bool },
-    /// What has arrived for these entities has changed its pairs: one of them, or itself, says what is old.
+    /// Components of these entities have changed its pairs: one of those, or its own, is outdated.
     ChangedBy(SmallVec<[Entity; 2]>),
 }
 
@@ -36,12 +37,12 @@ pub(super) fn is_empty<C: MirrorComponent>(world: &World) -> bool {
     world.get_resource::<Unmet<C>>().is_none_or(|unmet| unmet.0.is_empty())
 }
 
-/// Whether the pairs of an entity are others than those that have arrived for it.
+/// Whether the pairs of an entity differ from those that have arrived for it.
 pub(super) fn is_unmet<C: MirrorComponent>(world: &World, source: Entity) -> bool {
     arrived::<C>(world, source).is_some()
 }
 
-/// What has arrived for an entity whose pairs are others.
+/// What has arrived for an entity whose pairs differ from it.
 pub(super) fn arrived<C: MirrorComponent>(world: &World, source: Entity) -> Option<&C> {
     world.get_resource::<Unmet<C>>()?.0.get(&source)?.component.as_ref()
 }
@@ -79,7 +80,7 @@ pub(super) fn note_changed<C: MirrorComponent>(world: &mut World, source: Entity
     });
 }
 
-/// The entities whose pairs are others than what has arrived, for one of some reasons.
+/// The entities whose pairs differ from what has arrived, for one of some reasons.
 pub(super) fn entities<C: MirrorComponent>(world: &mut World, is_one: impl Fn(&Why) -> bool) -> Vec<Entity> {
     with_unmet::<C, _>(world, |unmet| {
         let found = unmet.0.iter().filter(|(_, arrived)| is_one(&arrived.why));
@@ -87,7 +88,7 @@ pub(super) fn entities<C: MirrorComponent>(world: &mut World, is_one: impl Fn(&W
     })
 }
 
-/// The entities for which something has arrived that has changed the pairs of others.
+/// The entities whose components have changed the pairs of others.
 pub(super) fn causes<C: MirrorComponent>(world: &mut World) -> Vec<Entity> {
     with_unmet::<C, _>(world, |unmet| {
         let by = unmet.0.values().filter_map(|arrived| match &arrived.why {

@@ -91,7 +91,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
         self == other
     }
 
-    /// Relation by relation. What is not listed goes first: companions of what is listed come afterwards.
+    /// Relation by relation. Pairs of relations that are not listed are removed first: companions of listed pairs come afterwards.
     fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {
         let mut lists: Vec<(Entity, Vec<&RuntimeMirroredPair>)> = Vec::new();
         for pair in &self.pairs {
@@ -111,7 +111,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
         });
         let mut operation = Operation::begin(world);
         for (relation, listed) in unlisted.unwrap_or_default().into_iter().chain(lists) {
-            // Observers of the one before may have despawned either.
+            // Observers of the relation before may have despawned the source.
             if operation.world().entities().contains_spawned(source) {
                 set_some(operation.world(), source, relation, &listed, errors);
             }
@@ -119,7 +119,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
         operation.finish();
     }
 
-    /// Relations that have another name.
+    /// Notes the sources of relations that have another name.
     fn note_silent_changes(world: &mut World) {
         let Some(store) = fetch::store(world) else { return };
         let names: Vec<(Followed, Option<String>)> = Self::relations(world)
@@ -146,7 +146,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
     }
 }
 
-/// Whether a relation is one of run time.
+/// Whether a relation was created at run time.
 fn is_runtime(store: &PairStore, id: RelationId) -> bool {
     store.registry().entry(id).type_id.is_none()
 }
@@ -157,7 +157,7 @@ fn shown(store: &PairStore, source: Entity) -> impl Iterator<Item = RelationId> 
     store.relations_of(source).filter(move |&id| is_shown(id))
 }
 
-/// What saves call a relation, too.
+/// The name of a relation, the same as in saves.
 fn name_of<'w>(world: &'w World, store: &'w PairStore, id: RelationId) -> Option<&'w str> {
     let entry = store.registry().entry(id);
     entry.name.as_deref().or_else(|| world.get::<Name>(entry.entity).map(Name::as_str))
@@ -217,7 +217,7 @@ fn set_some(
     let is_hidden = |store: &PairStore| {
         key.relation(store).is_none_or(|id| store.registry().entry(id).traits.is_transient())
     };
-    // A transient one is not shown, so its pairs are not those of the component.
+    // A transient relation is not in the component, which leaves its pairs alone.
     if fetch::store(world).is_none_or(is_hidden) {
         return;
     }
@@ -226,7 +226,7 @@ fn set_some(
     set_pairs::<RuntimeMirroredPairs, _>(world, source, (key, relation), pairs, choose, errors);
 }
 
-/// The place of a pair, and the value that it is to get: none if it has the same.
+/// The place of a pair, and the value that it is to get: `None` if it has that already.
 fn choose(
     world: &World,
     pair: StoredPair,

@@ -1,4 +1,4 @@
-//! Writing to the components what the store says.
+//! Writing the components from the store.
 
 use super::{
     kind::MirrorComponent,
@@ -56,10 +56,10 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
     update::<C>(world, None);
 }
 
-/// Makes the component known to reflection, with what scenes ask for unless it is to be left out of these.
+/// Registers the component for reflection, with the `ReflectComponent` that scenes need unless they are to leave it out.
 fn register_types<C: MirrorComponent>(world: &mut World, in_scenes: bool) {
     let registry = world.get_resource_or_init::<AppTypeRegistry>().clone();
-    // What applies a scene is reading the registry, and then this must not wait to write it.
+    // While a scene is applied, the registry is locked for reading: to lock it for writing would be a deadlock.
     let is_known = registry
         .read()
         .get(TypeId::of::<C>())
@@ -78,7 +78,7 @@ pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed) {
     if with::<C, _>(world, |mirror| mirror.relations.contains_key(&key)) != Some(false) {
         return;
     }
-    // Of one without pairs there is nothing to read.
+    // A relation without pairs has nothing to read.
     let unused = fetch::store_mut(world).and_then(|store| {
         let id = key.relation(store).filter(|&id| store.relation(id).len() == 0)?;
         Some(store.keep_journal(id).cursor())
@@ -90,7 +90,7 @@ pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed) {
     ask_for_updates::<C>(world, key);
 }
 
-/// Has the components brought up to date after each change of the pairs of a relation, unless that is so.
+/// Makes each change of the pairs of a relation update the components.
 fn ask_for_updates<C: MirrorComponent>(world: &mut World, key: Followed) {
     let component = world.register_component::<C>();
     let Some(store) = fetch::store_mut(world) else { return };
@@ -101,7 +101,7 @@ fn ask_for_updates<C: MirrorComponent>(world: &mut World, key: Followed) {
     }
 }
 
-/// Follows the relations that are to be, and no others.
+/// Follows the relations that are to be mirrored, and no others.
 pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
     let known = with::<C, _>(world, |mirror| mirror.relations.keys().copied().collect::<Vec<_>>());
     let relations = C::relations(world);
@@ -142,7 +142,7 @@ fn update_relation<C: MirrorComponent>(world: &mut World, id: RelationId) {
     update::<C>(world, key);
 }
 
-/// If all that has changed is that a source has one more pair, behind its others: has its component show that one, too.
+/// If the only change is one more pair of a source, behind its others: adds it to the component. False otherwise.
 fn write_appended<C: MirrorComponent>(world: &mut World, id: RelationId) -> bool {
     let Some((source, key, pair, count)) = appended::<C>(world, id) else { return false };
     let writing = Writing::<C>::new(world, source, |mirror| {
@@ -152,8 +152,8 @@ fn write_appended<C: MirrorComponent>(world: &mut World, id: RelationId) -> bool
     true
 }
 
-/// The only pair that has come since the components were written, if it is the last of its source: the source, the relation, the
-/// pair, and how many pairs the source has.
+/// The only change since the components were written, if it is a pair that is the last of its source: the source, the relation,
+/// the pair, and the number of pairs of the source.
 fn appended<C: MirrorComponent>(world: &World, id: RelationId) -> Option<(Entity, Followed, C::Pair, usize)> {
     let mirror = mirrors(world)?.get::<C>()?;
     if mirror.is_received || !mirror.due.is_empty() || !mirror.written.is_empty() {
@@ -172,7 +172,7 @@ fn appended<C: MirrorComponent>(world: &World, id: RelationId) -> Option<(Entity
     (is_next && world.entities().contains_spawned(source)).then_some((source, key, pair, count))
 }
 
-/// Adds to what the component of an entity says the last of its pairs, of which there are so many.
+/// Adds the last pair of an entity to its component. `count` is the number of its pairs.
 fn push<C: MirrorComponent>(writing: Writing<'_, C>, source: Entity, pair: C::Pair, count: usize) {
     if count == 1 {
         if let Ok(mut source) = writing.world.get_entity_mut(source) {
@@ -192,7 +192,7 @@ pub(super) fn update<C: MirrorComponent>(world: &mut World, changed: Option<Foll
     }
 }
 
-/// Notes the entities whose components may not say what the pairs are any more.
+/// Notes the entities whose components may be outdated.
 pub(super) fn read_journals<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
     let keys: SmallVec<[Followed; 1]> = match changed {
         Some(key) => smallvec![key],
@@ -227,7 +227,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
                     match change.is_removal() {
                         _ if !is_ordered => {}
                         true => places.remove(change.source, change.target),
-                        // One that is known was not removed: sources or targets have another order.
+                        // A pair with a place was there before: sources or targets have another order.
                         false if places.get(change.source, change.target).is_some() => {
                             reordered.insert(change.target);
                         }
@@ -251,7 +251,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
         }
     }
     if !is_known {
-        // Those of entities without pairs go.
+        // Components of entities without pairs are removed.
         due.extend(holders::<C>(world).into_iter().map(Due::from));
     }
     with::<C, _>(world, |mirror| {
@@ -263,7 +263,7 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
     });
 }
 
-/// Every source, and the places of all pairs as far as they are not right.
+/// Returns every source, and corrects the places of all pairs.
 fn read_all(store: &PairStore, id: RelationId, places: Option<&mut Places>) -> Vec<Entity> {
     let index = store.relation(id);
     if let Some(places) = places {
@@ -294,10 +294,10 @@ fn holders<C: Component>(world: &World) -> Vec<Entity> {
     archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id).collect()
 }
 
-/// Makes the component of an entity say what its pairs are. Nothing is written if it does.
+/// Makes the component of an entity list its pairs. Nothing is written if it does already.
 fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     let source = due.source;
-    // What was written meanwhile is applied first, and written back then.
+    // A component that was written meanwhile is applied first, and then written back.
     let may_write = |mirror: &mut Mirror| {
         let settling = mirror.settling.filter(|_| mirror.is_received);
         (!mirror.written.contains(&source)).then_some((mirror.is_received, settling))
@@ -307,7 +307,7 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     else {
         return;
     };
-    // What changed in other ways as well is due in itself.
+    // Other changes of the entity are due separately.
     if !is_received
         && let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
         && world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count)
@@ -335,7 +335,7 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
     writing.finish();
 }
 
-/// A component is being written here, until its hooks have seen that. After a panic it is looked at again.
+/// A component that is being written here, until its hooks have run. After a panic it is due again.
 struct Writing<'w, C: MirrorComponent> {
     world: &'w mut World,
     source: Entity,
@@ -343,7 +343,7 @@ struct Writing<'w, C: MirrorComponent> {
 }
 
 impl<'w, C: MirrorComponent> Writing<'w, C> {
-    /// Begins, and notes what else is to be noted.
+    /// Begins to write; `note` gets the mirror.
     fn new(world: &'w mut World, source: Entity, note: impl FnOnce(&mut Mirror)) -> Self {
         with::<C, _>(world, |mirror| {
             mirror.writing = Some(source);

@@ -1,4 +1,4 @@
-//! What changes about terms on fields of components, values of pairs, keys, names and lists.
+//! Watches for terms on fields of components, values of pairs, keys, names and lists.
 
 #[cfg(feature = "bevy_reflect")]
 use super::MemberField;
@@ -44,7 +44,7 @@ impl Analysis<'_, '_> {
         self.pair_value(field, (&keyed.atom, pair), values, seeds);
     }
 
-    /// A pair and what it carries, of a type.
+    /// A pair and its value, of a type.
     fn pair_value(
         &mut self,
         field: Option<u16>,
@@ -95,7 +95,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// What a path leads to: from an entity that is a variable, or from the roots, so that any row may differ.
+    /// The entity at a path: from the value of a variable, or from the roots; then any row may differ.
     pub(super) fn path(&mut self, field: Option<u16>, from: Option<Var>, seeds: &VarSet) {
         let (Some(name), Some(children)) = (self.component::<Name>(), self.component::<Children>()) else {
             return self.give_up(field, Reason::Names);
@@ -103,7 +103,7 @@ impl Analysis<'_, '_> {
         let relation = self.view.store.registry().entry(CHILD_OF).entity;
         let ends: SmallVec<[(End, Part); 1]> =
             from.map(|from| (self.end(BoundElement::Var(from), seeds), Part::Reached)).into_iter().collect();
-        // A path goes down. So what is on it is found from below.
+        // A path goes down, so the walk back to its start goes up.
         let steps: SmallVec<[WalkStep; 2]> = match from {
             Some(_) => smallvec![WalkStep { relation, direction: Direction::Targets, once: false }],
             None => SmallVec::new(),
@@ -115,7 +115,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// Where children are walked down to, their order counts, which is written in place.
+    /// A walk down to children depends on their order, which is written in place.
     pub(super) fn order_of_children(
         &mut self,
         field: Option<u16>,
@@ -135,7 +135,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// What is listed is part of the [premise](super::premise).
+    /// The ids in the list are part of the [premise](super::premise).
     pub(super) fn list(
         &mut self,
         field: Option<u16>,

@@ -15,7 +15,7 @@ pub(super) struct ChangedValue<T> {
 }
 
 impl<V, F: RollupFold<V>> Graph<V, F> {
-    /// Makes the results right. `targets` are those of pairs that came or went: what lies below them, and below what is
+    /// Updates the results. `targets` are those of pairs that came or went: what lies below them, and below what is
     /// above them, is folded again. Elsewhere the same entities are below as before, and values that changed are
     /// exchanged.
     ///

@@ -1,4 +1,4 @@
-//! What is known of the entities of a rollup, and making it right.
+//! The nodes of a rollup, and their update.
 //!
 //! Each entity with a value, its own or below it, is a node. A node passes its total on to each of its targets, and
 //! remembers what it has passed on. So the results below any node are at all times those of what its sources have
@@ -59,7 +59,7 @@ fn new_node<V, F: RollupFold<V>>() -> Node<F::Output> {
     Node { own: None, below: F::empty(), parts: 0, passed: None, refold: false, dirty: false }
 }
 
-/// What two parts give, either of which may be missing.
+/// The sum of two parts, either of which may be missing.
 fn both<V, F: RollupFold<V>>(one: Option<&F::Output>, other: Option<&F::Output>) -> Option<F::Output> {
     let mut total = one.or(other)?.clone();
     if let (Some(_), Some(other)) = (one, other) {

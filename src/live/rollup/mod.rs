@@ -1,4 +1,4 @@
-//! Rollups: a fold over everything below an entity, kept right.
+//! Rollups: a fold over everything below an entity, kept up to date.
 
 mod distinct;
 mod error;
@@ -126,14 +126,14 @@ mod sealed {
 ///
 /// An update takes steps in proportion to the entities above what has changed; see [`RollupFold`] for the price of
 /// folds from which nothing can be subtracted. A pair that moves moves all below it at once. Values that are inserted
-/// and removed are announced by Bevy; those that are written in place are found by their change ticks, which is
+/// and removed trigger Bevy's events; those that are written in place are found by their change ticks, which is
 /// O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids this,
 /// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
 /// remembered, everything is folded anew.
 pub trait WorldRollupExt: sealed::Sealed {
     /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
     ///
-    /// It goes when the resources or all entities of the world are cleared.
+    /// It ends when the resources or all entities of the world are cleared.
     ///
     /// # Errors
     /// If the relation is not acyclic, or its traits are rejected.

@@ -21,7 +21,7 @@ use core::{marker::PhantomData, mem::take};
 /// What is kept of one rollup.
 #[derive(Resource)]
 pub(super) struct State<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
-    /// Taken out while it is worked on. Should a fold panic, everything is folded anew.
+    /// Taken out during an update. If a fold panics, everything is folded anew.
     work: Work<V, F>,
     /// Entities whose components may differ from their results.
     pub(super) unwritten: VecDeque<Entity>,
@@ -68,7 +68,7 @@ pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     Ok(())
 }
 
-/// Takes out what is worked on, and makes sure that changes of the relation are noted, with its values if those are
+/// Takes out the work, and makes sure that changes of the relation are recorded, with replaced values if these are
 /// asked for.
 fn begin<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     world: &mut World,
@@ -118,7 +118,7 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
         }
     }
 
-    /// Makes the results right. `edge` is what a pair carries, `own` what an entity has itself.
+    /// Updates the results. `edge` is what a pair carries, `own` what an entity has itself.
     fn settle<R: Relation>(
         &mut self,
         world: &World,
@@ -184,7 +184,7 @@ pub(super) fn update_pairs<R: Relation, F: RollupFold<R>>(world: &mut World) {
     if !are_known {
         work.start_anew::<R>(world);
         let pairs = index_of::<R>(world).into_iter().flat_map(|(store, id)| store.relation(id).iter());
-        // Along none of them something was passed on.
+        // Nothing was passed on along them.
         let kind = PairDeltaKind::Written;
         work.changes.extend(pairs.map(|(source, target)| Change { source, target, kind }));
     }
@@ -194,7 +194,7 @@ pub(super) fn update_pairs<R: Relation, F: RollupFold<R>>(world: &mut World) {
     finish::<R, R, F>(world, work, changed);
 }
 
-/// Puts back what was worked on, and writes the components that have changed. That runs users' code.
+/// Puts the work back, and writes the components that have changed. That runs users' code.
 fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     world: &mut World,
     work: Work<V, F>,
@@ -205,7 +205,7 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     state.unwritten.extend(changed);
     let updates = state.updates.clone();
     updates.fetch_add(1, Ordering::Relaxed);
-    // Those that observers add have their turn with the next update.
+    // Those that observers add are written by the next update.
     let mut count = state.unwritten.len();
     while count > 0 {
         let Some(mut state) = world.get_resource_mut::<State<R, V, F>>() else { return };
@@ -218,16 +218,16 @@ fn finish<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     }
 }
 
-/// Components that are being written. Should an observer panic, those that may not be have their turn with the next update.
+/// Components that are being written. If an observer panics, the next update writes those that may not be.
 struct Writing<'w, R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
     world: &'w mut World,
     left: VecDeque<(Entity, Option<Rollup<R, V, F>>)>,
-    /// Whose is being written.
+    /// The entity whose component is being written.
     entity: Option<Entity>,
 }
 
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Writing<'_, R, V, F> {
-    /// Writes them until an observer has everything updated: the results may be others then. Returns the number of those
+    /// Writes them until an observer runs an update: the results may be others then. Returns the number of those
     /// that are left, which are noted as not written.
     fn write_all(mut self, updates: &AtomicUsize) -> usize {
         let update = updates.load(Ordering::Relaxed);
@@ -254,7 +254,7 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Drop for Writing<'
     }
 }
 
-/// Makes the rollup of an entity what it has to be.
+/// Inserts, updates or removes the rollup of an entity.
 fn write<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     world: &mut World,
     entity: Entity,
