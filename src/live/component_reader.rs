@@ -1,4 +1,4 @@
-//! Finding the entities of which a component came, went or was written.
+//! Finding the entities whose component came, went or was written.
 
 use super::feed::{self, Feed};
 use crate::{
@@ -42,7 +42,7 @@ impl ComponentReader {
         feed
     }
 
-    /// Adds the entities to `touched` of which the component may have changed since the last read, some of them several
+    /// Adds the entities whose component may have changed since the last read to `touched`, some of them several
     /// times. Returns false, and adds nothing, if that is not known.
     ///
     /// # Complexity

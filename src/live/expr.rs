@@ -519,7 +519,7 @@ impl LiveExpr {
     }
 
     /// The rows that have come with the last update, if [they are recorded](Self::track_moves). A row that was there
-    /// before with the same `$this` and variables, also those without a name, has not come, whatever else it says now.
+    /// before with the same `$this` and variables, also those without a name, has not come, even if its fields have changed.
     ///
     /// # Errors
     /// If it is for another world.

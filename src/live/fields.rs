@@ -1,4 +1,4 @@
-//! What kept rows say about fields.
+//! How kept rows store their fields.
 //!
 //! Each plan has columns of its own for fields, and the plans of one expression differ. Kept rows have columns that do
 //! not: none for a field that follows from the variables; one if only its shape does not follow
@@ -139,7 +139,7 @@ fn encode<'a>(shape: &FieldShape, made: &'a Batch) -> [Cells<'a>; ALL_COLUMNS] {
     [Cells::All(Special::Number(number).into()), a, b, shape.source.map_or(Cells::UNSET, cells)]
 }
 
-/// Reads what the rows of a run say about one field.
+/// Reads one field from the rows of a run.
 struct FieldReader<'a> {
     /// The number of the shape, by row.
     set: Cells<'a>,
@@ -250,8 +250,8 @@ impl FieldLayout {
         self.variables + self.written.last().map_or(0, |last| last.columns.end)
     }
 
-    /// Prepares for rows of a plan. False if kept rows have no columns for what it says about fields: then the layout
-    /// must be [made anew](Self::renew).
+    /// Prepares for rows of a plan. False if kept rows have no columns for its fields: then the layout must be
+    /// [made anew](Self::renew).
     pub(super) fn set_plan(&mut self, plan: &PhysicalPlan) -> bool {
         self.of_run.clone_from(&plan.fields);
         let mut written = self.written.iter().peekable();
@@ -272,7 +272,7 @@ impl FieldLayout {
         self.written.iter().map(|written| (written, FieldReader::new(&self.of_run[written.field], made)))
     }
 
-    /// Appends what rows of the plan say about fields.
+    /// Appends the fields of rows of the plan.
     pub(super) fn append(
         &self,
         made: &Batch,
@@ -289,8 +289,8 @@ impl FieldLayout {
         }
     }
 
-    /// Writes what rows of the plan say about fields to rows that are kept: each of `places` is one of those, and the number
-    /// of the row that is written there.
+    /// Writes the fields of rows of the plan to kept rows: each of `places` is a kept row, and the number of the row that is
+    /// written there.
     pub(super) fn write(&self, made: &Batch, places: &[(u32, u32)], columns: &mut [Vec<Datum>]) {
         for (written, reader) in self.readers(made) {
             match &mut columns[written.columns.clone()] {

@@ -56,7 +56,7 @@ pub enum MonitorError {
     /// They go on changing what they watch.
     #[error("after {MAX_ROUNDS} rounds, rows still enter or leave because of what monitors do: {}", expressions.join("; "))]
     Unsettled {
-        /// The expressions of which rows still moved.
+        /// The expressions whose rows still moved.
         expressions: Vec<String>,
     },
     /// An expression could not be run. It has no rows now; the others were updated.
@@ -285,7 +285,7 @@ impl Updating<'_> {
         }
     }
 
-    /// Brings all up to date, and notes what is to be reported. Returns the expressions of which rows have moved.
+    /// Brings all up to date, and notes what is to be reported. Returns the expressions whose rows have moved.
     fn update(&mut self, failed: &mut Option<MonitorError>) -> Vec<String> {
         let Self { all, left, entered, world } = self;
         if let Some(mut monitors) = world.get_resource_mut::<Monitors>() {

@@ -321,8 +321,8 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
 
 /// # Groups and order
 ///
-/// Rows can be kept in groups, and in order. An update moves the rows that were found anew, and those of which the
-/// group or the order may be another; the others stay where they are.
+/// Rows can be kept in groups, and in order. An update moves the rows that were found anew, and those whose group or
+/// place may be another; the others stay where they are.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

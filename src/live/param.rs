@@ -253,7 +253,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     }
 
     /// Calls a function with the data of `$this`, and the row, to be written, of all rows that [`iter`](Self::iter)
-    /// has. An entity gets its turn in each row that it occurs in.
+    /// has. An entity is passed once for each of its rows.
     pub fn for_each_mut(&mut self, each: impl FnMut(D::Item<'_, 's>, RowMut<'_>)) {
         let (executor, kept) = self.rows.live.kept();
         let rows = (executor, kept.batch());
@@ -274,7 +274,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     }
 
     /// The rows that have come since this system ran last. A row that was there before with the same `$this` and
-    /// variables, also those without a name, has not come, whatever else it says now.
+    /// variables, also those without a name, has not come, even if its fields have changed.
     ///
     /// # Complexity
     /// O(rows that were found anew) the first time in a run.

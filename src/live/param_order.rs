@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// Whether this run of the system asks for it, and the key that rows are kept by.
+/// Whether it was asked for in this run of the system, and the key that rows are kept by.
 #[derive(Default, Clone, Copy)]
 struct Part {
     asked: bool,
@@ -139,7 +139,7 @@ fn read_pairs(
 /// # Groups and order
 ///
 /// As for [`LiveExpr`](super::LiveExpr#groups-and-order): rows are kept in groups and in order, and only those move that were
-/// found anew, or of which the group or the order may be another. The system asks for them in each run, as with [`ExprQuery`];
+/// found anew, or whose group or place may be another. The system asks for them in each run, as with [`ExprQuery`];
 /// they are kept from run to run as long as it asks for the same. A function that holds values, such as a closure with
 /// captures, counts as another one each time: then all rows are put in order again.
 ///

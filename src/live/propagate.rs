@@ -208,7 +208,7 @@ struct Work {
     holders: EntityHashMap<Entity>,
     pairs: PairReader,
     components: ComponentReader,
-    /// Memory for entities of which the component may have changed.
+    /// Memory for entities whose component may have changed.
     touched: Vec<Entity>,
     /// Entities that may have another holder now, those above first.
     queue: BTreeSet<(u32, Entity)>,

@@ -1,4 +1,4 @@
-//! Finding the entities of which a component was written, and the pairs of which a value was.
+//! Finding the entities whose component was written, and the pairs whose value was.
 //!
 //! Writing in place triggers no event. It is found by comparing change ticks at every read.
 
@@ -10,7 +10,7 @@ pub(super) use unknown::Members;
 
 use bevy_ecs::{change_detection::Tick, component::ComponentId, entity::Entity};
 
-/// Finds the entities of which a component was written.
+/// Finds the entities whose component was written.
 pub(super) struct WrittenReader {
     component: ComponentId,
     members: Members,
@@ -26,8 +26,8 @@ impl WrittenReader {
         Self { component, members, after: None, ticks: KnownTicks::default(), tick_checks: 0 }
     }
 
-    /// Calls a function with each entity of which the component was inserted or written since the last read, or of which
-    /// a field holds an entity that has died since, or has come to life. Returns how many entities have the component;
+    /// Calls a function with each entity whose component was inserted or written since the last read, or has a field with an
+    /// entity that has died since, or has come to life. Returns how many entities have the component;
     /// `None` if that cannot be found out.
     ///
     /// # Complexity
@@ -55,7 +55,7 @@ impl WrittenReader {
     }
 }
 
-/// Finds the pairs of a relation of which the value was written in place.
+/// Finds the pairs of a relation whose value was written in place.
 pub(super) struct ValueReader {
     relation: RelationId,
     /// `None` if there is none for the type of the values yet.
@@ -71,7 +71,7 @@ impl ValueReader {
         Self { relation, column, lent: 0, after: None, tick_checks: 0 }
     }
 
-    /// Calls a function with each pair of which the value was written in place since the last read, and maybe others.
+    /// Calls a function with each pair whose value was written in place since the last read, and maybe others.
     /// False if that is not known.
     ///
     /// # Complexity
@@ -216,7 +216,7 @@ mod members {
             }
         }
 
-        /// Calls a function with those of which a field holds an entity that has died or has come to life. `count` is the
+        /// Calls a function with those that have a field with an entity that has died or has come to life. `count` is the
         /// number of entities with the component.
         pub(super) fn finish(self, count: usize, mut each: impl FnMut(Entity)) {
             let Some(mut cursor) = self.cursor else { return };

@@ -195,7 +195,7 @@ pub(super) fn is_same_value(one: &dyn PartialReflect, other: &dyn PartialReflect
 }
 
 impl<R: MirroredRelation> MirroredPair<R> {
-    /// Whether both say the same. A tag has no value, whatever is written.
+    /// Whether both are the same pair. A tag has no value, whatever is written.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same_value = match (&self.value, &other.value) {
             (Some(one), Some(other)) => size_of::<R>() == 0 || is_same_value(one, other),
@@ -207,8 +207,8 @@ impl<R: MirroredRelation> MirroredPair<R> {
 }
 
 impl<R: MirroredRelation> MirroredPairs<R> {
-    /// Whether both say the same.
-    pub(super) fn says_same(&self, other: &Self) -> bool {
+    /// Whether both list the same pairs.
+    pub(super) fn lists_same(&self, other: &Self) -> bool {
         let mut pairs = self.pairs.iter().zip(&other.pairs);
         self.pairs.len() == other.pairs.len() && pairs.all(|(one, other)| one.is_same(other))
     }

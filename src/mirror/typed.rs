@@ -59,7 +59,7 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        self.says_same(other)
+        self.lists_same(other)
     }
 
     fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {

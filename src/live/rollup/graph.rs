@@ -69,7 +69,7 @@ fn both<V, F: RollupFold<V>>(one: Option<&F::Output>, other: Option<&F::Output>)
 }
 
 impl<V, F: RollupFold<V>> Graph<V, F> {
-    /// The node of an entity, which is noted as changed.
+    /// The node of an entity, which counts as changed now.
     pub(super) fn touch(&mut self, entity: Entity) -> &mut Node<F::Output> {
         let node = self.nodes.entry(entity).or_insert_with(new_node::<V, F>);
         if !node.dirty {
