@@ -17,8 +17,8 @@ pub(crate) fn component<T: Component>(
     entity: Entity,
     place: Option<(TableId, usize)>,
 ) -> Option<&T> {
-    // SAFETY: nothing writes components while the world is borrowed: as with `World::get`, who borrows it may read all
-    // of it. Test: `a_field_is_read_wherever_its_component_is`.
+    // SAFETY: nothing writes components while the world is borrowed: as with `World::get`, all of it may be read
+    // through the borrow. Test: `a_field_is_read_wherever_its_component_is`.
     unsafe { read_component(world.as_unsafe_world_cell_readonly(), id, entity, place) }
 }
 

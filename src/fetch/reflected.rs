@@ -30,7 +30,7 @@ impl<'w> ReflectCursor<'w> {
         component: ComponentId,
         type_of: &ReflectFromPtr,
     ) -> Option<Self> {
-        // SAFETY: nothing writes components while the world is borrowed, and who borrows it may read all of them.
+        // SAFETY: nothing writes components while the world is borrowed, and all of them may be read through the borrow.
         // Test: `fields_at_every_place_of_a_component_are_compared`.
         unsafe { Self::new(world.as_unsafe_world_cell_readonly(), component, type_of) }
     }

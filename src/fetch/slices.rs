@@ -10,8 +10,8 @@ use core::{cell::UnsafeCell, ops::Range, panic::Location};
 
 /// The components of rows of a table. `None` if the table has no such column or no such rows.
 pub(crate) fn table_slice<T: Component>(world: &World, table: TableId, rows: Range<usize>) -> Option<&[T]> {
-    // SAFETY: nothing writes components while the world is borrowed: as with `World::get`, who borrows it may read all
-    // of it. Test: `slices_hold_what_rows_hold`.
+    // SAFETY: nothing writes components while the world is borrowed: as with `World::get`, all of it may be read
+    // through the borrow. Test: `slices_hold_what_rows_hold`.
     unsafe { read_slice(world.as_unsafe_world_cell_readonly(), table, rows) }
 }
 

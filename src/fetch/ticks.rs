@@ -23,7 +23,7 @@ pub(crate) struct TickCursor<'w> {
 impl<'w> TickCursor<'w> {
     /// A cursor in a world that is borrowed. `None` if there is no such component.
     pub(crate) fn of_world(world: &'w World, component: ComponentId) -> Option<Self> {
-        // SAFETY: nothing writes components while the world is borrowed, and who borrows it may read all of them.
+        // SAFETY: nothing writes components while the world is borrowed, and all of them may be read through the borrow.
         // Test: `the_rows_of_live_expressions_are_those_of_a_run_from_scratch`.
         unsafe { Self::new(world.as_unsafe_world_cell_readonly(), component) }
     }

@@ -1,7 +1,7 @@
 //! What [`Cached`](super::Cached) keeps from one run to the next: the nearest holder above every entity.
 //!
-//! It is brought up to date when a query starts. What changed is known from the journal of the relation and from
-//! observers of the components that decide who is a holder; only what lies below that is looked at again.
+//! It is brought up to date when a query starts. Changes are known from the journal of the relation and from observers
+//! of the components that decide which entities are holders; only what lies below a change is looked at again.
 
 use super::climb::ClimbMemo;
 use crate::{
@@ -150,7 +150,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct CacheUpdater {
     index: Mutex<Arc<CachedIndex>>,
     touched: Arc<Touched>,
-    /// How many observers note who was touched.
+    /// How many observers note which entities were touched.
     observers: usize,
     /// They go when this does.
     _owner: Arc<()>,
@@ -187,7 +187,7 @@ impl CacheUpdater {
         let journal = index.journal()?;
         let mut kept = lock(&self.index);
         let touched = core::mem::take(&mut *lock(&self.touched.0));
-        // Each observer holds a reference: if one was despawned, it is not known who was touched.
+        // Each observer holds a reference: if one was despawned, it is not known which entities were touched.
         let watched = Arc::weak_count(&self.touched) >= self.observers;
         let changes = journal.since(kept.cursor).filter(|_| watched && touched.len() < MAX_TOUCHED);
         if !(changes.is_some_and(<[_]>::is_empty) && touched.is_empty()) {

@@ -13,7 +13,7 @@ use bevy_ecs::{
 };
 use core::{fmt, iter::FusedIterator, marker::PhantomData};
 
-/// Query data: all sources of an entity in relation `R`: who has the pair `(R, entity)`.
+/// Query data: all sources of an entity in relation `R`: those that have the pair `(R, entity)`.
 ///
 /// In insertion order, or the order given by the user, if the relation is ordered; in that of
 /// [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise. An entity without a source

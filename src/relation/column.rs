@@ -1,4 +1,4 @@
-//! The columns that values of pairs lie in, for those who do not know the type of the values.
+//! The columns that values of pairs lie in, for code that does not know the type of the values.
 
 use super::BoxedValue;
 use bevy_ecs::{

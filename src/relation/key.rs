@@ -1,4 +1,4 @@
-//! Keys of values, for those who do not know the types.
+//! Keys of values, for code that does not know the types.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_platform::sync::Arc;
@@ -10,7 +10,7 @@ use core::{
 /// A key of a type that is known at run time only.
 pub(crate) type BoxedKey = Box<dyn Any + Send + Sync>;
 
-/// What can be done with the keys of values, for those who do not know their types.
+/// Operations on the keys of values, for code that does not know their types.
 pub(crate) trait ErasedKey: Send + Sync {
     /// The type of the values.
     fn value_type(&self) -> TypeId;

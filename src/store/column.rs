@@ -41,7 +41,7 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     /// When each value came and was written last, row by row. The store has ticks of its own, but code that writes
     /// values in place may only read the store.
     ticks: Vec<ComponentTicks>,
-    /// Who wrote it, if Bevy keeps track of that.
+    /// The code location that wrote it, if Bevy keeps track of that.
     writers: MaybeLocation<Vec<&'static Location<'static>>>,
     free: Vec<u32>,
     /// Values that were removed or replaced. Their `Drop` is the user's code: it runs when the operation is complete.
@@ -142,7 +142,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.writers.as_mut().zip(MaybeLocation::caller()).map(|(writers, caller)| writers.push(caller));
     }
 
-    /// The column, for those who do not know `T`.
+    /// The column, for code that does not know `T`.
     pub(crate) const COLUMN: ColumnRef = &TypedColumn::<T, Opaque>::NEW;
 }
 

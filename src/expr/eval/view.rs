@@ -106,7 +106,7 @@ impl<'w> View<'w> {
         archetype.map_or(&[], Archetype::components)
     }
 
-    /// Who has which tags.
+    /// The tags of entities.
     #[inline]
     pub(crate) fn tags(&self) -> &'w RelationIndex {
         self.store.tags()

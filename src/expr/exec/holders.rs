@@ -1,4 +1,4 @@
-//! Who was found up a relation in a run.
+//! The holders that were found up a relation in a run.
 
 use crate::traverse::{Known, Memo};
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ pub(crate) struct Holders {
     pub(super) path: Vec<Entity>,
 }
 
-/// By entity index: the run in which it was visited, and who was found from it on.
+/// By entity index: the run in which it was visited, and the holder that was found from there.
 #[derive(Default)]
 pub(super) struct RoundNotes {
     pub(super) round: u64,

@@ -1,4 +1,4 @@
-//! The order in which a system wants rows.
+//! The order in which a system reads rows.
 
 use super::{ExprQuery, Expression};
 use crate::{

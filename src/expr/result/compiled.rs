@@ -161,7 +161,7 @@ impl CompiledExpr {
         Ok(())
     }
 
-    /// [`start_rows`](Self::start_rows) for a reader of batches that minds which of their entries are [rows](Batch::each_row).
+    /// [`start_rows`](Self::start_rows) for a reader of batches that checks which of their entries are [rows](Batch::each_row).
     pub(crate) fn start_rows_with_gaps(
         &mut self,
         access: WorldAccess<'_>,

@@ -181,7 +181,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
         below
     }
 
-    /// The holder that `source` sees through its pair with `target`, and who sees it through `source`, itself first.
+    /// The holder that `source` sees through its pair with `target`, and the entities that see it through `source`, itself first.
     fn seen_through(&self, world: &World, source: Entity, target: Entity) -> Option<(Entity, Vec<Entity>)> {
         if Self::holds(world, source) {
             return None;

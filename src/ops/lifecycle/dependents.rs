@@ -113,7 +113,7 @@ fn collect_but(
     loop {
         let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
         let order = collect_pairs(store, &holders, roots.clone(), gone);
-        // The store does not know who has a component: that is looked up for each type that is met, once.
+        // The store does not know which entities have a component: that is looked up once for each type that is met.
         let is_new = |entity| {
             store.participants().is_type(entity)
                 && !holders.contains_key(&entity)

@@ -16,7 +16,7 @@ use bevy_ecs::{
 };
 use core::iter::successors;
 
-/// Changes pairs, without asking for rules and without triggering events: who calls has done that, or asks for the fast
+/// Changes pairs, without checking rules and without triggering events: the caller has done that, or asks for the fast
 /// path, which is taken only where neither is needed.
 pub(in crate::ops) struct PairWriter<'s> {
     store: &'s mut PairStore,

@@ -56,7 +56,7 @@ pub(super) fn set_component(world: &mut World, id: RelationId, component: TableC
 
 /// Writes the components of all stale sources, and those that mirror pairs. Runs users' code.
 pub(in crate::ops) fn write_stale(world: &mut World) {
-    // If they are being written already, who does so goes on with these.
+    // If components are being written already, that call goes on with these.
     if let Some(stale) = fetch::store_mut(world).and_then(PairStore::start_writing) {
         write_first_targets(world, stale);
     }

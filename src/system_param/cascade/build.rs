@@ -15,8 +15,8 @@ const PENDING: u32 = u32::MAX - 1;
 const PENDING_STALE: u32 = u32::MAX - 2;
 
 impl Levels {
-    /// Fills the levels with all participants of the relation, and the entities of the storages. Who was not there
-    /// before is stale; with `all_stale`, all of them.
+    /// Fills the levels with all participants of the relation, and the entities of the storages. Entities that
+    /// were not there before are stale; with `all_stale`, all are.
     pub(super) fn rebuild<'w>(
         &mut self,
         index: Option<&RelationIndex>,

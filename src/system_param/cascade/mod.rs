@@ -136,7 +136,7 @@ where
         debug_assert!(state.levels.one_slot(), "an entity is in two slots");
     }
 
-    /// Visits what `choice` wants of all levels.
+    /// Visits the nodes of all levels that the policy chooses.
     fn run<'a, C: VisitPolicy>(
         &'a mut self,
         choose: impl FnOnce(Context<'w>, &'a CursorState<D::ReadOnly, (F, W)>) -> C,
