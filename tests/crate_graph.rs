@@ -25,7 +25,7 @@ fn run(arguments: &[&str]) -> Output {
     command().args(arguments).output().expect("the example can be run")
 }
 
-/// What the example tells of one package, list by list.
+/// What the example prints of one package, list by list.
 struct Told {
     needs_directly: BTreeSet<Package>,
     needs: BTreeSet<Package>,

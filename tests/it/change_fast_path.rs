@@ -1,4 +1,4 @@
-//! What readers of changes are told of pairs that are changed on the fast path: with values and without, components of Bevy, many
+//! What readers of changes get of pairs that are changed on the fast path: with values and without, components of Bevy, many
 //! sources moved at once, entity indices that are used again.
 
 use crate::common::spawn;

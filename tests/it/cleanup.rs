@@ -1,4 +1,4 @@
-//! Despawning: what else goes, in which order, and who is told. The policies themselves are in `cleanup_model`.
+//! Despawning: what else goes, in which order, and which events are triggered. The policies themselves are in `cleanup_model`.
 
 use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Despawn, prelude::*, world::DeferredWorld};

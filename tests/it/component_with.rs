@@ -222,7 +222,7 @@ fn only_components_with_companions_are_observed() {
     world.set_traits(burning, new().with_component::<Heat>().with_id(tag)).unwrap();
 }
 
-/// What an observer does to an entity that it hears of.
+/// What an observer does to the entity of its event.
 type Hostile = fn(Entity, &mut Commands);
 
 #[test]

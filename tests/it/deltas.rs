@@ -1,6 +1,6 @@
-//! What `PairDeltas` and `AnyPairDeltas` tell, and when they start anew.
+//! What `PairDeltas` and `AnyPairDeltas` report, and when they start anew.
 //!
-//! The model test replays what is told, raw and net, and compares it with the pairs that there are. Classes of cases:
+//! The model test replays what is reported, raw and net, and compares it with the pairs that there are. Classes of cases:
 //! relations with one target or several, symmetric and ordered ones, with values that are replaced and written in
 //! place, `ChildOf` written by Bevy; despawns, clearing, disabling, observers that change pairs in the midst; batches
 //! of 1 to 100 changes between two reads.
@@ -39,7 +39,7 @@ fn read_net<R: Relation>(world: &mut World, state: &mut Read<R>) -> Result<Vec<P
     state.get(world).unwrap().0.read_net().map(Iterator::collect)
 }
 
-/// What is told, as kind, source and target.
+/// What is reported, as kind, source and target.
 fn told(deltas: Result<Vec<PairDelta>, DeltaGap>) -> Vec<(PairDeltaKind, Entity, Entity)> {
     deltas.unwrap().into_iter().map(|delta| (delta.kind, delta.source, delta.target)).collect()
 }
@@ -87,14 +87,14 @@ fn values_that_are_replaced_or_written_in_place_are_told_once() {
     // Lent, but not written.
     assert_eq!(write.get_mut(&mut world).unwrap().get_mut(a, c).unwrap().0, 2);
     assert_eq!(told(read(&mut world, &mut raw)), []);
-    // Both ways: it is told where it was replaced.
+    // Both ways: it is reported where it was replaced.
     world.insert_pair(a, Owes(3), b).unwrap();
     world.insert_pair(c, Owes(3), b).unwrap();
     write.get_mut(&mut world).unwrap().for_each_mut(|_, _, mut owes| owes.0 += 1);
     assert_eq!(told(read(&mut world, &mut raw)), [(Written, a, b), (Inserted, c, b), (Written, a, c)]);
     write.get_mut(&mut world).unwrap().for_each_mut(|_, _, mut owes| owes.0 += 1);
     assert_eq!(told(read_net(&mut world, &mut raw)).len(), 3);
-    // One that went is told as removed only.
+    // One that went is reported as removed only.
     write.get_mut(&mut world).unwrap().get_mut(a, c).unwrap().0 += 1;
     world.remove_pair::<Owes>(a, c);
     assert_eq!(told(read(&mut world, &mut raw)), [(Removed, a, c)]);
@@ -248,7 +248,7 @@ fn actual<R: Relation>(pairs: &Pairs<R>) -> Model {
     model
 }
 
-/// Applies what is told, which must fit at every moment.
+/// Applies what is reported, which must fit at every moment.
 fn replay<R: Relation>(model: &mut Model, delta: PairDelta, pairs: &Pairs<R>) {
     let PairDelta { source, target, kind, .. } = delta;
     match kind {
@@ -275,7 +275,7 @@ fn replay<R: Relation>(model: &mut Model, delta: PairDelta, pairs: &Pairs<R>) {
     }
 }
 
-/// A reader that follows the pairs of a relation, one with everything that is told and one with what is left of it.
+/// A reader that follows the pairs of a relation, one with everything that is reported and one with what is left of it.
 struct Follower<R: Relation> {
     states: [Read<R>; 2],
     models: [Model; 2],

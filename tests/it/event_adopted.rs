@@ -4,7 +4,7 @@ use crate::common::{CrewOf, world_that_records_errors};
 use bevy_ecs::{prelude::*, world::DeferredWorld};
 use bevy_relations::{prelude::*, relation::Wildcard};
 
-/// What was heard: `+` inserted, `=` replaced, `-` removed; source and target; the wage at the time.
+/// The events that were observed: `+` inserted, `=` replaced, `-` removed; source and target; the wage at the time.
 #[derive(Resource, Default)]
 struct Log(Vec<(char, Entity, Entity, u32)>);
 

@@ -28,7 +28,7 @@ struct Egg;
 #[relation(with = Egg)]
 struct Chicken;
 
-/// What was told, as text: ids are in the order in which they were given.
+/// The events, as text: ids are in the order in which they were given.
 #[derive(Resource, Default)]
 struct Log(Vec<String>);
 
@@ -51,7 +51,7 @@ fn listen(world: &mut World) {
     });
 }
 
-/// What was told since the last call.
+/// The events since the last call.
 fn told(world: &mut World) -> Vec<String> {
     world.check_pairs().unwrap();
     core::mem::take(&mut world.resource_mut::<Log>().0)
@@ -346,7 +346,7 @@ fn islands_are_right_again_after_an_observer_has_panicked() {
     assert_eq!(take_reported_errors().len(), 1);
     world.despawn(observer);
     assert!(!world.islands::<WiredTo>().unwrap().same(a, d));
-    // What was still to be told is told.
+    // Events that were still pending are triggered.
     world.update_islands();
     assert!(told(&mut world).ends_with(&["island 1 changed".into()]));
     wire(&mut world, &[(a, d)]);

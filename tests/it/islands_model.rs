@@ -74,7 +74,7 @@ fn components(neighbours: &Members, members: Option<&BTreeSet<Entity>>) -> Vec<B
     found
 }
 
-/// What the islands must be after a change: for each the id that it keeps, if it keeps one; and what must be told, in which ids
+/// What the islands must be after a change: for each the id that it keeps, if it keeps one; and which events must be triggered, in which ids
 /// of new islands are those that they turned out to have.
 fn expected(before: &Islands, now: &Islands, pairs: &[(Entity, Entity)]) -> BTreeSet<Told> {
     let mut neighbours = Members::new();
@@ -122,7 +122,7 @@ fn expected(before: &Islands, now: &Islands, pairs: &[(Entity, Entity)]) -> BTre
     told
 }
 
-/// The ids that there are after what was told.
+/// The ids that there are by the events.
 fn followed(before: &Islands, told: &[Told]) -> BTreeSet<IslandId> {
     let mut ids: BTreeSet<IslandId> = before.keys().copied().collect();
     for &event in told {

@@ -271,7 +271,7 @@ fn a_relation_type_used_by_its_entity_first_is_the_same_relation() {
     world.check_pairs().unwrap();
 }
 
-/// The entity of a type does not tell that the type is a relation: until it is registered it has no traits, and
+/// The entity of a type does not show that the type is a relation: until it is registered it has no traits, and
 /// after its first pair they come too late.
 #[test]
 fn a_relation_type_used_by_its_entity_before_it_is_registered_is_refused_as_a_type() {

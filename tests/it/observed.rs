@@ -242,7 +242,7 @@ impl Game {
     }
 }
 
-/// A game with an observer of everything, which takes the fast path from all changes, tells what those of another must see.
+/// A game with an observer of everything, which takes the fast path from all changes, records what those of another must see.
 fn storm(seed: u64) {
     let (mut oracle, mut game) = (Game::new(), Game::new());
     oracle.world.add_observer(saw_insertion::<Wildcard>(0));

@@ -462,7 +462,7 @@ fn a_target_that_is_cleared_keeps_its_role_though_a_command_of_an_observer_panic
         commands.queue(|_: &mut World| call(Place::Marker));
     }
 
-    // Whether the observer runs before or after that of this crate, which is told of a marker that goes.
+    // Whether the observer runs before or after that of this crate, which is triggered when a marker goes.
     for place in 0..4 {
         for despawned in [false, true] {
             // With Bevy's own error handler, which goes on panicking: all other commands are lost.

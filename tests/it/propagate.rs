@@ -22,7 +22,7 @@ struct PartOf;
 #[derive(Relation)]
 struct Likes;
 
-/// Who heard of what, in order.
+/// The events of all entities, in order.
 #[derive(Resource, Default)]
 struct Heard(Vec<Entity>);
 
@@ -183,12 +183,12 @@ enum News {
 #[derive(Resource, Default)]
 struct Log(Vec<News>);
 
-/// A world that logs what is told of armor above. What it says of holders is checked against `target_with`.
+/// A world that logs the events of armor above. What they say of holders is checked against `target_with`.
 fn armored<R: TraversableRelation>() -> World {
     let mut world = world();
     world.init_resource::<Log>();
     world.propagate_changes::<R, Armor>();
-    // Asking twice does not tell twice.
+    // Asking twice does not trigger twice.
     world.propagate_changes::<R, Armor>();
     world.add_observer(|on: On<InsertedAbove<R, Armor>>, armor: Query<&Armor>, mut log: ResMut<Log>| {
         assert!(armor.contains(on.holder) && !armor.contains(on.entity));

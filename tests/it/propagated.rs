@@ -202,7 +202,7 @@ fn a_chain_as_deep_as_memory_allows_is_followed_on_a_small_stack() {
     assert_eq!(world.get::<Rollup<MountedOn, Team, Count>>(chain[0]).unwrap().with_own(), &2);
 }
 
-/// Its clone panics when it is told to.
+/// Its clone panics on demand.
 #[derive(Component)]
 struct Fragile;
 

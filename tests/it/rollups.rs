@@ -197,7 +197,7 @@ fn a_clone_has_no_rollup_until_something_is_below_it() {
     assert_eq!((sum(&world, root), sum(&world, clone)), (Some(2), None));
 }
 
-/// A sum that panics when it is told to.
+/// A sum that panics on demand.
 struct Fragile;
 
 static PANICS: AtomicBool = AtomicBool::new(false);

@@ -29,7 +29,7 @@ struct Armor(Entity);
 #[derive(Component)]
 struct Unit;
 
-/// Whose armor each entity sees, as far as the events of `propagate_changes` tell.
+/// Whose armor each entity sees, by the events of `propagate_changes`.
 #[derive(Resource)]
 struct Seen<R>(BTreeMap<Entity, Entity>, core::marker::PhantomData<R>);
 

@@ -279,7 +279,7 @@ fn parents_and_children_come_back_with_their_order() {
     assert_eq!(**world.get::<Children>(root).unwrap(), [a, c, late]);
     assert_eq!(world.get::<ChildOf>(root).map(ChildOf::parent), Some(b));
     world.check_pairs().unwrap();
-    // Bevy's own way to sort, of which no index is told.
+    // Bevy's own way to sort, which updates no index.
     world.get_mut::<Children>(root).unwrap().sort_by_key(|child| core::cmp::Reverse(child.index()));
     assert_eq!(counts(turned.apply(&mut world).unwrap()), [0, 0, 0]);
     assert_eq!(**world.get::<Children>(root).unwrap(), [a, c, late]);

@@ -42,7 +42,7 @@ fn at_most_one(trusts: &mut Trusts, _: &PairContext<'_>) -> Result<(), PairRefus
     Ok(())
 }
 
-/// Its copy panics if it is told to.
+/// Its copy panics on demand.
 #[derive(Relation, PartialEq, Debug)]
 struct Owes(u32);
 

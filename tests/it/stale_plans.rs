@@ -56,7 +56,7 @@ fn when_marked(world: &mut World, entity: Entity, act: impl FnOnce(&mut World) +
     world.spawn(observer);
 }
 
-/// As [`when_marked`], by an observer of every insertion. Bevy tells it of those that others observe.
+/// As [`when_marked`], by an observer of every insertion. Bevy triggers it for those that others observe.
 fn when_marked_by_all(
     world: &mut World,
     entity: Entity,

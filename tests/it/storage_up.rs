@@ -1,4 +1,4 @@
-//! What lies above entities whose tables tell their target: relations with `storage = "Fragmenting"`, [`IsA`] among them.
+//! What lies above entities whose tables fix their target: relations with `storage = "Fragmenting"`, [`IsA`] among them.
 //!
 //! What a program can do: give one base, several or none, and take them away; change who is a holder, at any height and in any storage
 //! of components; disable and despawn either end; read by each term, for all entities or one, and by expressions, also in the middle of

@@ -105,7 +105,7 @@ fn the_next_insertion_gets_despawned_observers_back() {
     world.check_pairs().unwrap();
 }
 
-/// What is imported keeps Bevy's order and is told to observers of pairs.
+/// What is imported keeps Bevy's order and is reported to observers of pairs.
 #[test]
 fn what_was_missed_is_imported_in_the_order_of_the_collections() {
     let mut world = world_that_records_errors();

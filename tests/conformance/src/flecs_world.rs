@@ -84,7 +84,7 @@ fn known() -> Known {
     }
 }
 
-/// A world of Flecs without add-ons, and without messages: what it refuses is told by the results of the calls.
+/// A world of Flecs without add-ons, and without messages: what it refuses shows in the results of the calls.
 pub(crate) struct FlecsWorld {
     raw: *mut sys::ecs_world_t,
     pub(crate) known: Known,

@@ -1,4 +1,4 @@
-//! Two worlds with prefabs, this crate's and that of Flecs, which are told the same step by step.
+//! Two worlds with prefabs, this crate's and that of Flecs, which get the same steps.
 
 use crate::flecs_world::{FlecsWorld, Id, pair};
 use bevy_ecs::{

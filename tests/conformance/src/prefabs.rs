@@ -1,4 +1,4 @@
-//! Random forests of prefabs, variants, nested prefabs and instances, told to Flecs and to this crate: after each step,
+//! Random forests of prefabs, variants, nested prefabs and instances, applied in Flecs and in this crate: after each step,
 //! both say the same of every entity.
 //!
 //! What differs by a rule of this project is left out, and listed in [`prefab_cases`](crate::prefab_cases) instead: several bases,

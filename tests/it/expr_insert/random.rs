@@ -4,7 +4,7 @@ use super::{refused::state, *};
 use crate::common::{Random, fewer};
 use bevy_relations::expr::PairExpr;
 
-/// A term: what is inserted, what asks for it, and the verb that does the same, which tells whether it did.
+/// A term: what is inserted, what asks for it, and the verb that does the same, which returns whether it did.
 struct Term {
     text: String,
     query: String,

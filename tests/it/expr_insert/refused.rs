@@ -86,7 +86,7 @@ fn what_only_asks_is_refused() {
             ("Fighter, Mode(up ChildOf)", 14, "along a relation"),
             ("Fighter, Health.0 < 3", 9, "comparison"),
             ("Fighter, $this != Earth", 9, "comparison"),
-            // The first is told, whatever is wrong with it.
+            // The first is reported, whatever is wrong with it.
             ("Nobody, !Health", 0, "no component, relation or entity"),
             ("!Health, Nobody", 0, "must not have"),
             ("Health(true), Nobody, !Mode", 7, "whole number"),

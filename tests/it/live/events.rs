@@ -1,4 +1,4 @@
-//! Events of rows that enter and leave, and being told of rows that are there.
+//! Events of rows that enter and leave, and reports of rows that are there.
 
 use crate::common::panic_message;
 use bevy_app::App;
@@ -30,7 +30,7 @@ struct AnyShip;
 #[expr("Likes(Anna, $x)")]
 struct LikedByAnna;
 
-/// What observers were told.
+/// What observers were triggered for.
 #[derive(Resource, Default)]
 struct Told(Vec<String>);
 

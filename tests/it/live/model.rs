@@ -149,7 +149,7 @@ impl Kept {
         Some(Self { text, fresh, live, relation: None, cascade, systems, before: Vec::new(), moved })
     }
 
-    /// The rows that a system keeps are those that another finds, and what it is told of their moves is the difference.
+    /// The rows that a system keeps are those that another finds, and the moves that it gets are the difference.
     fn check_systems(&mut self, world: &mut World, at: &str) -> bool {
         let [found, kept] =
             self.systems.map(|system| world.run_system(system).map_err(|error| error.to_string()));

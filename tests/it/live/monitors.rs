@@ -21,7 +21,7 @@ struct Fuel;
 #[derive(Relation)]
 struct Likes;
 
-/// What monitors were told.
+/// What monitors were called for.
 #[derive(Resource, Default)]
 struct Told(Vec<String>);
 
@@ -161,7 +161,7 @@ fn a_monitor_may_end_itself_make_another_and_ask_for_updates() {
     let once = |world: &mut World, row: &MovedRow| {
         let own = world.resource::<Own>().0;
         world.despawn(own);
-        // It is being updated: what has changed is told later.
+        // It is being updated: what has changed is reported later.
         world.update_live().unwrap();
         world.despawn(row.this().unwrap());
         watch(world, "Ship, !Fuel");

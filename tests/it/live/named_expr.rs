@@ -73,7 +73,7 @@ fn what_is_no_expression_is_named() {
 
 #[test]
 fn an_update_may_meet_anything() {
-    // Told of groups, functions may do whatever they want.
+    // Functions that are called for groups may do anything.
     let observed = |act: fn(&mut World, Entity)| {
         let (mut world, entity, port) = world();
         let mut named = world.get_mut::<NamedExpr>(entity).unwrap();

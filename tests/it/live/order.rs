@@ -158,7 +158,7 @@ fn rows_in_order_of_depth_cannot_be_grouped() {
     assert!(ships.group_by::<DockedTo>().is_err());
 }
 
-/// After random changes, groups are what a fresh look says, sorted, and told.
+/// After random changes, groups are what a run from scratch finds, sorted, and reported.
 #[test]
 fn groups_and_order_are_right_after_random_changes() {
     for case in 0..fewer(150) as u64 {

@@ -1,7 +1,7 @@
 //! Live expressions, monitors and rollups in programs that do whatever Bevy and the library let them do.
 //!
 //! Classes: rows that observers and commands read amid operations; every operation that Bevy has for
-//! entities, components and resources; monitors that act, panic, end and make others while they are told;
+//! entities, components and resources; monitors that act, panic, end and make others while they are called;
 //! updates that exceed their step limit; orders and groups that are none, or that panic; folds that panic at
 //! any call; values of pairs, fields and keys; components and entities of the library that the program
 //! removes; types that get another entity.

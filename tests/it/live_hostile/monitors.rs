@@ -1,4 +1,4 @@
-//! Monitors that act while they are told of a row: they change the world, panic, end, make other monitors,
+//! Monitors that act while they are called for a row: they change the world, panic, end, make other monitors,
 //! and update all of them.
 
 use super::{Fuel, Likes, Ship};
@@ -47,10 +47,10 @@ fn text_of_row(row: &Row<'_>) -> String {
     text_of(row.this(), row.var("x"), row.var("y"))
 }
 
-/// What monitors were told, and what they are to do.
+/// What monitors were called for, and what they are to do.
 #[derive(Resource)]
 struct Told {
-    /// By monitor and row: whether it was told last that the row is there.
+    /// By monitor and row: whether the last call was that the row has entered.
     rows: BTreeMap<(usize, String), bool>,
     wrong: Vec<String>,
     /// What is needed to act, unless a monitor acts just now.
@@ -59,7 +59,7 @@ struct Told {
     /// How many more acts monitors have, and whether they may panic.
     acts: usize,
     panics: bool,
-    /// The monitors that have not ended, how many were made, and which were asked to tell of what exists.
+    /// The monitors that have not ended, how many were made, and which are to report existing rows.
     monitors: Vec<(usize, Entity)>,
     made: usize,
     yielding: Vec<usize>,
@@ -109,7 +109,7 @@ fn act(world: &mut World) {
     assert!(!panics, "on purpose");
 }
 
-/// Adds a monitor, for which the rows that are there count as told.
+/// Adds a monitor, for which the rows that are there count as reported.
 fn add_monitor(world: &mut World, number: usize, text: usize) {
     let expr = PairExpr::parse(TEXTS[text]).unwrap();
     let mut fresh = expr.compile(world).unwrap();
@@ -152,7 +152,7 @@ fn change(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
     }
 }
 
-/// What the monitors were told is what a run from scratch finds.
+/// What the monitors were called for is what a run from scratch finds.
 fn check(world: &mut World, at: &str) {
     let mut fresh = core::mem::take(&mut world.resource_mut::<Told>().fresh);
     for (number, expr) in &mut fresh {

@@ -425,7 +425,7 @@ fn check_values<R: Relation>(world: &World, is_known: fn(&R) -> bool) -> Result<
     }
 }
 
-/// Every entity that may have pairs: all that operations are about, and whatever any way of reading tells of.
+/// Every entity that may have pairs: all that operations are about, and whatever any way of reading returns.
 fn actors(world: &mut World) -> Vec<Entity> {
     let mut all: EntityHashSet =
         world.query_filtered::<Entity, Or<(With<Plain>, With<Actor>)>>().iter(world).collect();

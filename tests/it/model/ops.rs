@@ -112,7 +112,7 @@ pub(super) enum Op {
 
 type Outcome = Result<(), String>;
 
-/// What the error handler must have heard in a step.
+/// The errors that the handler must have got in a step.
 #[derive(Clone, Copy, PartialEq)]
 enum Heard {
     Nothing,

@@ -22,7 +22,7 @@ use std::{fmt::Debug, sync::Mutex};
 #[derive(Component, Clone)]
 pub(super) struct Body(pub(super) u32);
 
-/// Tells the entities of a history from the bystanders.
+/// Marks the entities of a history, unlike the bystanders.
 #[derive(Component, Clone)]
 pub(super) struct Actor;
 

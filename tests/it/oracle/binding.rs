@@ -45,7 +45,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// Tells whether something says what one variable of each comparison is.
+    /// Returns whether something says what one variable of each comparison is.
     fn settle(mut self, elems: &[Elem]) -> bool {
         self.scopes.push(BTreeMap::new());
         self.collect(elems);

@@ -45,7 +45,7 @@ fn rows_enter_and_leave() {
     assert!(second.get("variables").is_none());
     assert_eq!(second["entered"][0]["vars"]["port"], "Sol.Mars");
 
-    // Another port is another row; a ship that is gone is told by what it was told to be.
+    // Another port is another row; a ship that is gone is reported with the entities of before.
     app.world_mut().insert_pair(kite, DockedTo, mars).unwrap();
     app.world_mut().despawn(swan);
     app.update();
@@ -55,7 +55,7 @@ fn rows_enter_and_leave() {
     for earlier in [&first["entered"][0], &second["entered"][0]] {
         assert!(left.iter().any(|left| left["entities"] == earlier["entities"]), "{third}");
     }
-    // What comes and goes between two frames is not told.
+    // What comes and goes between two frames is not reported.
     let brief = app.world_mut().spawn((Ship, Pair(DockedTo, mars))).id();
     app.world_mut().despawn(brief);
     app.update();
