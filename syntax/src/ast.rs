@@ -454,7 +454,7 @@ pub enum Comparand {
 }
 
 impl Ast {
-    /// Goes through all terms in their order. The function is also told whether a scope around the term is
+    /// Goes through all terms in their order. The function also gets whether a scope around the term is
     /// negated.
     pub fn for_each_term<'a>(&'a self, f: &mut impl FnMut(&'a Term, bool)) {
         visit(&self.clauses, false, f);

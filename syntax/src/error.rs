@@ -99,7 +99,7 @@ impl ExprError {
         &self.0.message
     }
 
-    /// Text to replace what stands there with, if that can be told.
+    /// Text to replace what stands there with, if it is known.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }

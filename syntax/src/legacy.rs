@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads an older traversal to its end. False if that cannot be told.
+    /// Reads an older traversal to its end. False if it has none.
     fn older_flags(&mut self, traversal: &mut OlderTraversal, in_parens: bool) -> Lexed<bool> {
         loop {
             let word = self.word();

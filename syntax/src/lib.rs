@@ -1,7 +1,7 @@
 //! The syntax of the query language of `bevy_relations`.
 //!
 //! The library reads expressions at run time, its macros while a program is compiled: both with
-//! [`parse`](parse::parse), which turns text into an [`Ast`](ast::Ast) or tells what is wrong and where. Displaying
+//! [`parse`](parse::parse), which turns text into an [`Ast`](ast::Ast) or returns what is wrong and where. Displaying
 //! an `Ast` writes it down again.
 //!
 //! Nothing here knows Bevy. This crate is part of `bevy_relations` and changes with it; use that one.

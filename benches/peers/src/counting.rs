@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Runs `work`, and tells by how many bytes the live heap has grown.
+/// Runs `work`, and returns by how many bytes the live heap has grown.
 pub(crate) fn growth<T>(work: impl FnOnce() -> T) -> (T, f64) {
     LIVE.store(0, Ordering::Relaxed);
     COUNTING.store(true, Ordering::Relaxed);

@@ -38,7 +38,7 @@ impl Stopwatch {
         result
     }
 
-    /// The most memory that this process has had at a time so far, in bytes: where Linux tells.
+    /// The most memory that this process has had at a time so far, in bytes: read from Linux.
     pub fn peak(&mut self) {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -94,7 +94,7 @@ impl Contestant {
         self
     }
 
-    /// Who it is. It begins with the name of its [`Team`](crate::Team).
+    /// Its name. It begins with the name of its [`Team`](crate::Team).
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -128,7 +128,7 @@ pub struct Workload {
     pub size: usize,
     /// How many operations the time of one round is divided by.
     pub elements: usize,
-    /// Who takes part.
+    /// The contestants.
     pub contestants: Vec<Contestant>,
 }
 

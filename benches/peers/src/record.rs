@@ -9,7 +9,7 @@ pub struct Record {
     pub workload: String,
     /// [`Workload::size`](crate::Workload::size).
     pub size: usize,
-    /// Who it is.
+    /// Its name.
     pub contestant: String,
     /// The median over the rounds, per element.
     pub median: f64,

@@ -182,7 +182,7 @@ impl Panel<'_> {
         }
     }
 
-    /// Who took how much, where there is one size only.
+    /// The time of each contestant, where there is one size only.
     fn dots(&self, svg: &mut Svg) {
         let sizes: Vec<_> = by_size(self.records).into_iter().map(|(of_size, _)| size(of_size)).collect();
         self.title(svg, &format!(", {} entities", sizes.join(", ")));
@@ -234,7 +234,7 @@ mod tests {
             assert_eq!(fault(svg), None, "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
-        // Two sizes make curves, one makes dots; who takes part at one size only has a dot in both.
+        // Two sizes make curves, one makes dots; a contestant with one size only has a dot in both.
         assert_eq!(plots[0].svg.matches("<polyline").count(), 5);
         assert_eq!(plots[0].svg.matches("<circle").count(), 8);
         assert_eq!(plots[1].svg.matches("<polyline").count(), 0);

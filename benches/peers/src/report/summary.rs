@@ -51,7 +51,7 @@ pub fn summary(records: &[Record]) -> String {
     text
 }
 
-/// What tells a contestant from others of its team; a type as code.
+/// The name of a contestant within its team; a type as code.
 fn variant(record: &Record) -> String {
     let variant = Team::of(&record.contestant).map_or("", |(_, variant)| variant);
     if variant.starts_with(char::is_uppercase) { format!("`{variant}`") } else { variant.into() }

@@ -47,7 +47,7 @@ impl Svg {
         ));
     }
 
-    /// A line through points; `dashes` tells it from others of the same colour.
+    /// A line through points; `dashes` distinguishes it from others of the same colour.
     pub(super) fn curve(&mut self, class: &str, dashes: &str, points: &[(f64, f64)]) {
         let points: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let points = points.join(" ");
@@ -76,7 +76,7 @@ impl Svg {
         writeln!(self.body, "{element}").expect("writing to a string cannot fail");
     }
 
-    /// The whole picture, with a title for those who do not see it.
+    /// The whole picture, with a title for screen readers.
     pub(super) fn finish(self, title: &str) -> String {
         let (width, height) = self.size;
         let title = escaped(title);

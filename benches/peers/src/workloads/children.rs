@@ -29,7 +29,7 @@ impl Number {
     }
 }
 
-/// Who is whose source.
+/// How sources are assigned to targets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     /// The sources of a target were spawned one after the other, and linked in that order.

@@ -31,7 +31,7 @@ struct Instance;
 #[repr(transparent)]
 struct Held(u32);
 
-/// Who an instance was made of, by hand.
+/// The prefab of an instance, by hand.
 #[derive(Component)]
 struct MadeOf(Entity);
 

@@ -13,7 +13,7 @@ use crate::{
 /// How many sources a target has.
 const EACH: usize = 100;
 
-/// Who has the sources, who gets them, and which they are.
+/// The target that has the sources, the one that gets them, and the sources.
 type Move<S> = fn(&mut S, <S as Side>::Id, <S as Side>::Id, &[<S as Side>::Id]);
 
 /// All sources of every target go to a target that has none.

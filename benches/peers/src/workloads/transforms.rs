@@ -47,7 +47,7 @@ pub(super) fn tree(id: &'static str, size: usize, moving: usize) -> Workload {
 /// How often the nodes move in a round. The last pose is the same in every round.
 const POSES: usize = 2;
 
-/// `W` tells which nodes have changed.
+/// `W` says which nodes have changed.
 type Tree<'w, 's, W = ()> =
     CascadeQuery<'w, 's, ChildOf, (&'static Transform, &'static mut Matrix), &'static Matrix, (), W>;
 

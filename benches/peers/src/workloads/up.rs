@@ -130,7 +130,7 @@ pub(super) fn chains(count: usize) -> Workload {
     workload("up_chains", shape, [1.0, 1.0, 1.0])
 }
 
-/// The same, for those who keep nothing from run to run.
+/// The same, for contestants that keep nothing from run to run.
 pub(super) fn plain(count: usize) -> Workload {
     let shape = Shape { roots: count, holders: 2, ..Shape::new(count, 4, 1) };
     let contestants = vec![

@@ -105,7 +105,7 @@ impl Plan {
         (100_000 / self.0.sources).max(1)
     }
 
-    /// Measures runs, each of which tells of all targets.
+    /// Measures runs, each of which finds all targets.
     fn time(self, watch: &mut Stopwatch, first: u32, mut run: impl FnMut(&mut Seen)) -> u64 {
         let mut seen = Seen { first, count: 0, sum: 0 };
         watch.time(|| (0..self.repeats()).for_each(|_| run(&mut seen)));

@@ -279,7 +279,7 @@ fn few(size: usize) -> Workload {
     Workload { id: "live_few", size, elements: 1, contestants }
 }
 
-/// Pairs come and go while something is told of each. Flecs: components, of which its monitors tell.
+/// Pairs come and go, and a function is called for each. Flecs: components, for which its monitors are called.
 fn monitor(size: usize) -> Workload {
     let contestants = vec![
         Contestant::new("flecs", move || {

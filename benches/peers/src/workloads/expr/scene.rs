@@ -27,7 +27,7 @@ pub(super) struct C;
 #[derive(Clone, Default)]
 pub(super) struct Scene {
     pub(super) entities: usize,
-    /// Who has the components [`A`], [`B`] and [`C`].
+    /// The entities with the components [`A`], [`B`] and [`C`].
     pub(super) holders: [Vec<usize>; 3],
     /// The entities with a tag of their own.
     pub(super) tagged: Vec<usize>,
