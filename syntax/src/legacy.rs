@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Reads an older traversal to its end. False if it has none.
+    /// Reads an older traversal to its end. False if it has an unknown flag.
     fn older_flags(&mut self, traversal: &mut OlderTraversal, in_parens: bool) -> Lexed<bool> {
         loop {
             let word = self.word();
