@@ -60,7 +60,7 @@ fn spawn_observers(world: &mut World) -> Vec<Entity> {
     vec![instances.id(), observe_entity::<InsertEvent, ChildOf, BecomePart>(world)]
 }
 
-/// Makes an entity that was given the pair with a prefab an instance, unless an observer has thought better of it.
+/// Makes an entity that was given the pair with a prefab an instance, unless an observer has removed the pair.
 fn fill(world: &mut World, instance: Entity, prefab: Entity) -> Result {
     if world.has_pair::<IsA>(instance, prefab) && world.get::<Prefab>(prefab).is_some() {
         Blueprint::new(world, prefab).fill(world, instance).map_err(to_bevy)?;

@@ -116,7 +116,7 @@ impl Blueprint {
         let are_parts_current = self.parts.iter().all(|part| {
             part.archetype.is_some()
                 && archetype_of(world, part.entity) == part.archetype
-                // Whether it has the component, the archetype tells.
+                // The archetype says whether it has the component.
                 && part.children.as_ref().is_none_or(|known| children(world, part.entity) == known)
         });
         let Some(store) = fetch::store(world) else { return false };

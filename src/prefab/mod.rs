@@ -18,7 +18,8 @@
 //!   | `DontInherit` | gets nothing |
 //!
 //! - *Pairs and tags*, by the rule of their relation or tag. A target inside of the prefab becomes the copy of that
-//!   target. If the relation is exclusive and the instance has a target already, it keeps that one.
+//!   target. A pair is not copied if it, its mirror or its companion would replace a pair that the instance has: of an
+//!   exclusive relation, or with the same key.
 //! - *Children*, recursively and in order: copies of the children that the prefab has at that moment, with their names.
 //!   They have no pair of `IsA` with the originals, and therefore get copies of shared components as well. A child of
 //!   the prefab that is itself an instance of another prefab becomes an instance of that prefab in the copy. An
@@ -40,15 +41,16 @@
 //! # Details
 //!
 //! - Bevy's [`EntityCloner`](bevy_ecs::entity::EntityCloner) makes the copies, so each component's clone behavior
-//!   applies, and entities in components are mapped. A shared component that a copied component requires is copied,
-//!   too; otherwise Bevy would insert its default.
+//!   applies, and entities in components are mapped. A shared component that a copied component requires, or has as a
+//!   companion, is copied, too, from the nearest prefab that has it; otherwise its default would be inserted.
 //! - A pair of `IsA` with an entity that is no prefab copies nothing. (In Flecs every base is copied.)
 //! - A clone of an instance has what the original has, and nothing is instantiated for it. The same holds for pairs
 //!   that are restored by a [snapshot](crate::snapshot), a save, or a [mirrored component](crate::mirror) in a scene:
 //!   what was copied is in the world or in the scene already.
 //! - Observers run while parts are spawned and components are inserted. Parts of the instance that they despawn are
 //!   left out. If they despawn parts of the prefab, the rest is copied, and
-//!   [`InstantiateError::Incomplete`] is returned.
+//!   [`InstantiateError::Incomplete`] is returned. Components that no part had when the instance was begun are not
+//!   copied.
 
 mod component;
 mod error;

@@ -377,7 +377,7 @@ impl Participants {
 
     /// Notes that the entity takes part in a relation.
     #[inline]
-    pub(crate) fn join(&mut self, entity: Entity, relation: RelationId) {
+    pub(crate) fn note_relation(&mut self, entity: Entity, relation: RelationId) {
         self.ensure(entity).relations |= bit(relation);
         if relation.0 >= LAST_BIT {
             self.note_relation_beyond(entity, relation);

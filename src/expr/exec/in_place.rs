@@ -154,7 +154,7 @@ impl StageState {
             }
             let known = &mut self.common_targets;
             let mut part = Part { table, first, entities, known, words: core::mem::take(&mut self.words) };
-            // Whole tables have passed the test if a component tells.
+            // If a component decides, whole tables have passed the test.
             let compared =
                 test.filter(|_| component.is_none()).map(|test| (test, part.compare_targets(run, test)));
             self.words = part.words;

@@ -278,8 +278,8 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
         participant::claim(world, target);
         return import::<C>(world, source, is_new);
     }
-    store.participants_mut().join(source, relation);
-    store.participants_mut().join(target, relation);
+    store.participants_mut().note_relation(source, relation);
+    store.participants_mut().note_relation(target, relation);
     let is_first = !store.relation(relation).is_target(target);
     if PairWriter::new(store).try_mirror(pair, tick) != FastPath::Done {
         import_by_rules::<C>(world, pair, is_new);

@@ -86,7 +86,7 @@ impl NewPairs<'_> {
         ends: EndCheck<'_>,
     ) -> Result<InsertPlan, (usize, InsertPairError)> {
         self.plan(world, store, ends).map_err(|error| {
-            // The plan does not tell which pair has brought what it refuses.
+            // The plan does not say which pair has caused the error.
             let refused = |&count: &usize| self.plan_first(world, store, count + 1, ends).is_err();
             ((0..self.pairs.len()).find(refused).unwrap_or(0), error)
         })

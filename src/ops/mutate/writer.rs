@@ -259,8 +259,8 @@ impl<'s> PairWriter<'s> {
         let StoredPair { source, relation, target } = pair;
         self.store.forget_unchecked(pair);
         let (index, participants) = self.store.write_access(relation);
-        participants.join(source, relation);
-        participants.join(target, relation);
+        participants.note_relation(source, relation);
+        participants.note_relation(target, relation);
         index.link(source, target, tick);
         self.store.note_stale(relation, source);
         if let Some(row) = row {

@@ -81,7 +81,7 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
 pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entity) {
     if store.participants().is_marked(entity) {
         store.participants_mut().set_relation(entity, true);
-        store.participants_mut().join(entity, id);
+        store.participants_mut().note_relation(entity, id);
         let entry = store.registry().entry(id);
         if entry.type_id.is_some() && entry.data.is_some() {
             store.participants_mut().set_data_target(entity);

@@ -41,7 +41,7 @@ impl Bed {
     /// Returns the number of a new entity.
     pub(in crate::store) fn spawn(&mut self) -> usize {
         let entity = self.world.spawn_empty().id();
-        self.store.participants.join(entity, self.id);
+        self.store.participants.note_relation(entity, self.id);
         self.store.participants.set_marked(entity, true);
         self.entities.push(entity);
         self.entities.len() - 1
@@ -351,12 +351,12 @@ fn entities_that_are_not_known_as_what_they_are_are_named() {
 fn the_relations_beyond_the_bits_of_an_entity_go_with_it_also_if_it_was_never_marked() {
     let mut bed = linked(RelationTraits::new());
     let old = bed.world.spawn_empty().id();
-    bed.store.participants.join(old, RelationId(70));
+    bed.store.participants.note_relation(old, RelationId(70));
     bed.world.despawn(old);
     // Bevy gives the index out again, with another generation.
     let generation = old.generation().after_versions(1);
     let new = Entity::from_index_and_generation(old.index(), generation);
-    bed.store.participants.join(new, RelationId(4));
+    bed.store.participants.note_relation(new, RelationId(4));
     bed.is_sound();
     let relations = |entity| bed.store.participants.relations(entity).map(|id| id.0).collect::<Vec<_>>();
     assert_eq!((relations(old), relations(new)), (Vec::new(), alloc::vec![4]));
