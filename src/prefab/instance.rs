@@ -21,7 +21,7 @@ use bevy_ecs::{
     hierarchy::{ChildOf, Children},
     world::World,
 };
-use core::mem;
+use core::{iter, mem};
 
 /// The prefab itself, or what lies below it.
 struct Part {
@@ -70,11 +70,11 @@ impl Blueprint {
         let parts = parts_of(world, prefab);
         let (mut bases, mut in_advance, mut of_root) = (Vec::new(), Vec::new(), Vec::new());
         for (part, &Part { entity, .. }) in parts.iter().enumerate() {
-            let mut entities = vec![entity];
-            entities.extend(bases_of(world, entity));
-            if part > 0 && entities.len() == 1 {
+            let mut bases_of_part = bases_of(world, entity).peekable();
+            if part > 0 && bases_of_part.peek().is_none() {
                 continue;
             }
+            let entities: Vec<Entity> = iter::once(entity).chain(bases_of_part).collect();
             let mut plan = CopyPlan::new(world, &entities, part > 0);
             for &(number, component) in &plan.in_advance {
                 let cloner = cloner(world, vec![component]);

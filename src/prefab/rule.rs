@@ -6,11 +6,12 @@ use crate::{
     ops::{self, Participant, TypeEntity},
     relation::{OnInstantiate, Prefab},
 };
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::ArchetypeId, component::ComponentId, entity::Entity, entity_disabling::Disabled,
     hierarchy::ChildOf, name::Name, relationship::RelationshipAccessor, world::World,
 };
+use bevy_platform::collections::HashMap;
 use core::any::TypeId;
 
 /// What becomes of a component.
@@ -38,7 +39,7 @@ impl CopyPlan {
     /// part itself has.
     pub(super) fn new(world: &World, entities: &[Entity], is_below: bool) -> Self {
         let mut plan = Self { from: entities.iter().map(|_| Vec::new()).collect(), in_advance: Vec::new() };
-        let mut holders: BTreeMap<ComponentId, usize> = BTreeMap::new();
+        let mut holders: HashMap<ComponentId, usize> = HashMap::default();
         let mut required = Vec::new();
         for (number, &entity) in entities.iter().enumerate() {
             for component in components_of(world, [entity]) {
