@@ -233,7 +233,7 @@ impl Changes {
                 }
                 Facts::Component(feed) => {
                     let note = |entities: &[Entity]| {
-                        all &= noting.note(entities.iter().map(|&entity| (entity, entity)))
+                        all &= noting.note(entities.iter().map(|&entity| (entity, entity)));
                     };
                     if !feed.read(view.archetypes, cursor, note) {
                         return false;

@@ -53,7 +53,8 @@ impl NetChanges {
             match change.kind {
                 PairDeltaKind::Written => positions.written = at,
                 _ => {
-                    positions.came_or_went = Some((positions.came_or_went.map_or(at, |(first, _)| first), at))
+                    positions.came_or_went =
+                        Some((positions.came_or_went.map_or(at, |(first, _)| first), at));
                 }
             }
         }
