@@ -25,6 +25,9 @@ enum Rule {
     Omitted,
 }
 
+/// The number of the first entity that has a component.
+type Holders = HashMap<ComponentId, usize>;
+
 /// Which components the copy of a part gets from the part, and from what the part is an instance of.
 pub(super) struct CopyPlan {
     /// By entity, what is copied from it: each component from the first entity that has it.
@@ -39,7 +42,7 @@ impl CopyPlan {
     /// part itself has.
     pub(super) fn new(world: &World, entities: &[Entity], is_below: bool) -> Self {
         let mut plan = Self { from: entities.iter().map(|_| Vec::new()).collect(), in_advance: Vec::new() };
-        let mut holders: HashMap<ComponentId, usize> = HashMap::default();
+        let mut holders = Holders::default();
         let mut required = Vec::new();
         for (number, &entity) in entities.iter().enumerate() {
             for component in components_of(world, [entity]) {
@@ -58,34 +61,45 @@ impl CopyPlan {
                 }
             }
         }
+        plan.copy_required(world, &holders, required);
+        plan.complete_advance(world, &holders);
+        plan
+    }
+
+    /// Adds shared components that copied ones require, and notes what must be copied in advance. `required` are components, each
+    /// with the number of the entity from which one is copied that requires it.
+    fn copy_required(&mut self, world: &World, holders: &Holders, mut required: Vec<(ComponentId, usize)>) {
         while let Some((component, by)) = required.pop() {
             let Some(&holder) = holders.get(&component) else { continue };
             // Bevy inserts what a component requires along with it, by default: then a copy is better.
-            if rule(world, component) == Rule::Shared && !plan.from[holder].contains(&component) {
-                plan.from[holder].push(component);
+            if rule(world, component) == Rule::Shared && !self.from[holder].contains(&component) {
+                self.from[holder].push(component);
                 required.extend(required_by(world, component).map(|required| (required, holder)));
             }
-            if holder != by && plan.from[holder].contains(&component) {
-                plan.in_advance.push((holder, component));
+            if holder != by && self.from[holder].contains(&component) {
+                self.in_advance.push((holder, component));
             }
         }
+    }
+
+    /// Adds what the components require that are copied in advance, and puts all of them in order.
+    fn complete_advance(&mut self, world: &World, holders: &Holders) {
         let mut next = 0;
-        while let Some(&(_, component)) = plan.in_advance.get(next) {
+        while let Some(&(_, component)) = self.in_advance.get(next) {
             for required in required_by(world, component) {
-                let holder = holders.get(&required).filter(|&&holder| plan.from[holder].contains(&required));
+                let holder = holders.get(&required).filter(|&&holder| self.from[holder].contains(&required));
                 if let Some(&holder) = holder
-                    && !plan.in_advance.contains(&(holder, required))
+                    && !self.in_advance.contains(&(holder, required))
                 {
-                    plan.in_advance.push((holder, required));
+                    self.in_advance.push((holder, required));
                 }
             }
             next += 1;
         }
         // What requires others comes after them.
         let required = |&(_, component): &(usize, ComponentId)| required_by(world, component).count();
-        plan.in_advance.sort_by_cached_key(|pair| (required(pair), *pair));
-        plan.in_advance.dedup();
-        plan
+        self.in_advance.sort_by_cached_key(|pair| (required(pair), *pair));
+        self.in_advance.dedup();
     }
 }
 

@@ -239,6 +239,28 @@ fn triangles_are_those_that_three_loops_find() {
 }
 
 #[test]
+fn the_only_target_is_tested_by_the_other_pairs_and_not_searched_for() {
+    let mut world = World::new();
+    let (docked, likes) = (relation::<DockedTo>(&mut world), relation::<Likes>(&mut world));
+    let ports: Vec<Entity> = (0..3).map(|_| world.spawn_empty().id()).collect();
+    let mut expected = Vec::new();
+    for number in 0..30 {
+        let (port, liked) = (ports[number % 3], ports[number % 2]);
+        let ship =
+            world.spawn((Fuel(1), Pair(DockedTo, port), Pair(Likes, liked), Pair(Likes, ports[2]))).id();
+        if port == liked || port == ports[2] {
+            expected.push((ship, port));
+        }
+    }
+    let fuel = id::<Fuel>(&mut world);
+    let mut expr = compile(&mut world, &format!("{fuel}, ({likes}, $p), ({docked}, $p)"));
+    let mut found = Vec::new();
+    expr.for_each(&world, |row| found.push((row.this().unwrap(), row.var("p").unwrap()))).unwrap();
+    assert_eq!(found, expected);
+    assert!(!expr.explain(&world).unwrap().contains("intersect"));
+}
+
+#[test]
 fn fields_say_by_what_and_on_whom_they_were_matched() {
     let mut world = World::new();
     let (mounted, likes) = (relation::<MountedOn>(&mut world), relation::<Likes>(&mut world));

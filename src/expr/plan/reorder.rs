@@ -354,7 +354,10 @@ impl Reorder<'_, '_> {
                 (None, None) => return ordered,
             };
             all.done[at] = true;
-            let other = self.meeting(&inputs[at], bound).and_then(|(var, _)| {
+            // Of one target there is nothing to choose from: the other input tests it.
+            let is_one = |end: BoundEnd| end.targets && self.view.index(end.relation).is_exclusive();
+            let first = self.meeting(&inputs[at], bound).filter(|(_, end)| !is_one(*end));
+            let other = first.and_then(|(var, _)| {
                 all.eligible(&bound.set)
                     .find(|&other| self.meeting(&inputs[other], bound).is_some_and(|met| met.0 == var))
             });
