@@ -468,8 +468,7 @@ pub trait WorldPairExt: sealed::Sealed {
 
     /// Triggers events at entities when component `C` comes and goes above them along `R`: from now on
     /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered.
-    /// Giving the targets of an entity another order, which a mirrored component or a snapshot can do, triggers neither.
-    /// Nothing is paid for relations and components for which this was not called.
+    /// Another order of targets triggers neither. Nothing is paid for relations and components for which this was not called.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
     /// Checks the ends of pairs that commands have inserted: whether they have the components that the relation
