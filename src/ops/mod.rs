@@ -60,7 +60,8 @@ pub(crate) use register::constraints::has_constraints;
 #[cfg(feature = "remote")]
 pub(crate) use register::entity::unmake_type_entity;
 pub(crate) use register::entity::{
-    InternalEntity, TypeEntity, entity_of_type, entity_of_type_id, relation_id_of,
+    InternalEntity, TypeEntity, entity_of_type, entity_of_type_id, internal_markers, relation_id_of,
+    unlisted_markers,
 };
 pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::relation_id;

@@ -1,20 +1,14 @@
 //! Scopes: what is spawned in one becomes a child.
 
 use super::sealed;
-use crate::{
-    names::NameIndex,
-    ops::{InternalEntity, TypeEntity},
-    relation::EntityName,
-};
+use crate::{names::NameIndex, ops::internal_markers, relation::EntityName};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::ArchetypeEntity,
     change_detection::Tick,
+    component::ComponentId,
     entity::{Entity, EntityHashSet},
     hierarchy::ChildOf,
-    observer::Observer,
-    resource::IsResource,
-    system::SystemIdMarker,
     world::World,
 };
 use thiserror::Error;
@@ -151,14 +145,8 @@ fn adopt(world: &mut World, parent: Entity, before: Tick) -> bool {
 /// The entities without a parent that were spawned since, but for those above `parent`.
 fn spawned_in(world: &World, parent: Entity, before: Tick, now: Tick) -> Vec<Entity> {
     let components = world.components();
-    let left_out = [
-        components.component_id::<ChildOf>(),
-        components.component_id::<IsResource>(),
-        components.component_id::<Observer>(),
-        components.component_id::<SystemIdMarker>(),
-        components.component_id::<TypeEntity>(),
-        components.component_id::<InternalEntity>(),
-    ];
+    let left_out: Vec<ComponentId> =
+        internal_markers(components).chain(components.component_id::<ChildOf>()).collect();
     let mut above = EntityHashSet::default();
     let mut next = Some(parent);
     // Without the rules of relations parents may go round in a circle.
@@ -166,8 +154,7 @@ fn spawned_in(world: &World, parent: Entity, before: Tick, now: Tick) -> Vec<Ent
         next = world.get::<ChildOf>(entity).map(ChildOf::parent);
     }
     let archetypes = world.archetypes().iter();
-    let archetypes =
-        archetypes.filter(|archetype| !left_out.iter().flatten().any(|id| archetype.contains(*id)));
+    let archetypes = archetypes.filter(|archetype| !left_out.iter().any(|id| archetype.contains(*id)));
     let entities = archetypes.flat_map(|archetype| archetype.entities().iter().map(ArchetypeEntity::id));
     let is_new = |entity: &Entity| {
         let tick = world.entities().entity_get_spawn_or_despawn_tick(*entity);

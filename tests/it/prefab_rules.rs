@@ -231,3 +231,74 @@ fn an_instance_keeps_its_partner_and_what_a_companion_would_replace() {
     assert!(world.pairs::<LivesIn>().targets(other).eq([oslo]) && world.has_pair::<WorksIn>(other, oslo));
     check(&world);
 }
+
+#[cfg(feature = "bevy_reflect")]
+#[test]
+fn companions_come_from_the_nearest_that_has_them() {
+    use bevy_ecs::reflect::AppTypeRegistry;
+    use bevy_reflect::{Reflect, std_traits::ReflectDefault};
+    use bevy_relations::expr::WorldExprExt;
+
+    #[derive(Component, Reflect, Clone, Copy, PartialEq, Debug, Default)]
+    #[reflect(Component, Default)]
+    struct Day(u32);
+    #[derive(Component, Reflect, Clone, Copy, PartialEq, Debug, Default)]
+    #[reflect(Component, Default)]
+    struct Night(u32);
+
+    let mut world = world_that_records_errors();
+    world.init_resource::<AppTypeRegistry>();
+    world.resource::<AppTypeRegistry>().write().register::<Day>();
+    world.resource::<AppTypeRegistry>().write().register::<Night>();
+    world.register_component_name::<Day>("Day");
+    world.register_component_name::<Night>("Night");
+    let [day, night] = [world.entity_of::<Day>(), world.entity_of::<Night>()];
+    world.set_traits(day, RelationTraits::new().with_id(night)).unwrap();
+    // In a circle there is no end to what a copy brings.
+    world.set_traits(night, RelationTraits::new().with_id(day)).unwrap_err();
+    // Each has one of them alone, so that one brings what the other one has.
+    let base = world.spawn((Prefab, Day(1), Night(2))).id();
+    let variant = world.spawn((Prefab, Pair(IsA, base))).id();
+    world.entity_mut(base).remove::<Day>();
+    world.entity_mut(variant).remove::<Night>();
+    let ship = world.instantiate(variant).unwrap();
+    assert_eq!((world.get::<Day>(ship), world.get::<Night>(ship)), (Some(&Day(1)), Some(&Night(2))));
+    let other = world.spawn_empty().id();
+    world.insert_expr(other, "Day").unwrap();
+    assert!(world.entity(other).contains::<Night>());
+    check(&world);
+}
+
+#[test]
+fn what_is_copied_first_may_be_despawned_or_changed_by_observers() {
+    type Action = fn(&mut World, [Entity; 3]);
+    let actions: [Action; 5] = [
+        |world, [base, ..]| _ = world.try_despawn(base),
+        |world, [_, variant, _]| _ = world.try_despawn(variant),
+        |world, [.., ship]| _ = world.try_despawn(ship),
+        |world, [.., ship]| _ = world.entity_mut(ship).remove::<Health>(),
+        |world, [base, ..]| _ = world.entity_mut(base).remove::<Health>(),
+    ];
+    for action in actions {
+        let mut world = world_that_records_errors();
+        let base = world.spawn((Prefab, Hull, Health(100))).id();
+        let variant = world.spawn((Prefab, Pair(IsA, base), children![()])).id();
+        world.entity_mut(variant).remove::<Health>();
+        let ship = world.spawn_empty().id();
+        world.add_observer(move |on: On<Add<Health>>, mut commands: Commands| {
+            if on.entity == ship {
+                commands.queue(move |world: &mut World| action(world, [base, variant, ship]));
+            }
+        });
+        _ = world.insert_pair(ship, IsA, variant);
+        world.flush();
+        world.check_pairs().unwrap();
+        // The next one is made of what is left.
+        let is_whole = world.get::<Health>(base).is_some() && world.get::<Hull>(variant).is_some();
+        if is_whole {
+            let next = world.instantiate(variant).unwrap();
+            assert!(world.get::<Health>(next) == Some(&Health(100)) && children(&world, next).len() == 1);
+        }
+        crate::common::take_reported_errors();
+    }
+}

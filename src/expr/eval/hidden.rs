@@ -3,34 +3,11 @@
 use super::WorldAccess;
 use crate::{
     disabling::DisabledBelow,
-    ops::{Participant, TypeEntity},
+    ops::{InternalEntity, Participant, TypeEntity},
     relation::Prefab,
 };
 use alloc::vec::Vec;
-use bevy_ecs::{
-    component::{ComponentId, Components},
-    hierarchy::Children,
-    name::Name,
-    observer::Observer,
-    resource::IsResource,
-    system::SystemIdMarker,
-};
-
-/// The components of entities that Bevy keeps for itself: no variable goes through them.
-pub(crate) fn unlisted_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
-    [
-        components.component_id::<IsResource>(),
-        components.component_id::<Observer>(),
-        components.component_id::<SystemIdMarker>(),
-    ]
-    .into_iter()
-    .flatten()
-}
-
-/// The components of entities that Bevy and this crate keep for themselves, which are no `$this`.
-pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
-    unlisted_markers(components).chain(components.component_id::<TypeEntity>())
-}
+use bevy_ecs::{component::ComponentId, hierarchy::Children, name::Name};
 
 /// The components that `*` does not match: of this crate, and those that keep pairs.
 pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
@@ -38,6 +15,7 @@ pub(crate) fn internal_components(access: WorldAccess<'_>) -> Vec<ComponentId> {
     let own = [
         components.component_id::<Participant>(),
         components.component_id::<TypeEntity>(),
+        components.component_id::<InternalEntity>(),
         components.component_id::<DisabledBelow>(),
         components.component_id::<Children>(),
     ];

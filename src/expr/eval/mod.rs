@@ -19,7 +19,7 @@ pub(crate) use access::{ChildrenOf, DeclaredAccess, FieldQuery, WorldAccess};
 pub(crate) use field::FieldSteps;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use field_index::{FieldIndex, FieldIndices, FieldKey};
-pub(crate) use hidden::{internal_components, internal_markers, unlisted_components, unlisted_markers};
+pub(crate) use hidden::{internal_components, unlisted_components};
 pub(crate) use names::ExprNames;
 pub(crate) use value::{Datum, Special, common_start};
 pub(crate) use view::View;

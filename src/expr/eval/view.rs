@@ -1,8 +1,9 @@
 //! What evaluation sees of a world.
 
-use super::{Datum, WorldAccess, unlisted_markers};
+use super::{Datum, WorldAccess};
 use crate::{
     id::RelationId,
+    ops::unlisted_markers,
     relation::IS_A,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
     traverse::{Direction, Neighbours, is_ordered_by_children, ordered_by},

@@ -11,7 +11,14 @@ use crate::{
     relation::{ColumnRef, TraitsError, TypeEntry, TypeRef, short_name},
     store::{PairStore, type_ref},
 };
-use bevy_ecs::{component::Component, entity::Entity, world::World};
+use bevy_ecs::{
+    component::{Component, ComponentId, Components},
+    entity::Entity,
+    observer::Observer,
+    resource::IsResource,
+    system::SystemIdMarker,
+    world::World,
+};
 use core::any::TypeId;
 
 /// Marks the entities that stand for Rust types.
@@ -21,6 +28,25 @@ pub(crate) struct TypeEntity;
 /// Marks other entities that this crate keeps for itself.
 #[derive(Component, Default)]
 pub(crate) struct InternalEntity;
+
+/// The components of entities that Bevy and this crate keep for themselves, but for those that stand for types: no variable
+/// goes through them.
+pub(crate) fn unlisted_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+    [
+        components.component_id::<IsResource>(),
+        components.component_id::<Observer>(),
+        components.component_id::<SystemIdMarker>(),
+        components.component_id::<InternalEntity>(),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The components of all entities that Bevy and this crate keep for themselves: they are no `$this`, and no scope makes them
+/// children.
+pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = ComponentId> + use<> {
+    unlisted_markers(components).chain(components.component_id::<TypeEntity>())
+}
 
 /// The relation that `entity` is, made one if it is none.
 ///

@@ -241,3 +241,26 @@ fn a_key_that_panics_keeps_no_monitor_from_being_told_once_of_each_row() {
     world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+s -", "-- i"]);
 }
+
+#[test]
+fn monitors_are_in_no_results() {
+    let mut world = world();
+    let planet = world.spawn_empty().id();
+    world.spawn(Ship);
+    let text = PairExpr::parse("!Ship").unwrap();
+    let (mut expr, mut live) = (text.compile(&mut world).unwrap(), text.live(&mut world).unwrap());
+    let mut agree = |world: &mut World| {
+        let mut these = Vec::new();
+        expr.for_each(world, |row| these.extend(row.this())).unwrap();
+        live.update(world).unwrap();
+        assert_eq!(live.len(), these.len());
+        these
+    };
+    let before = agree(&mut world);
+    assert!(before.contains(&planet));
+    // The first monitor of the world.
+    let monitor = world.observe_expr(&PairExpr::parse("Ship").unwrap(), |_, _| {}, |_, _| {}).unwrap();
+    let after = agree(&mut world);
+    assert_eq!(after, before);
+    assert!(!after.contains(&monitor));
+}

@@ -10,7 +10,7 @@ use crate::{
             Atom, AtomId, BoundComparand, BoundElement, BoundQuery, Condition, KeyedAtom, MemberAtom,
             PairAtom, Var, VarSet,
         },
-        eval::{View, internal_markers, unlisted_markers},
+        eval::View,
         plan::{
             estimate::Estimate,
             logical::{Logical, logical},
@@ -18,6 +18,7 @@ use crate::{
         },
     },
     id::RelationId,
+    ops::{internal_markers, unlisted_markers},
     relation::Prefab,
 };
 use alloc::{string::String, vec, vec::Vec};
