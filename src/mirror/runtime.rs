@@ -71,7 +71,8 @@ pub struct RuntimeMirroredPair {
 pub struct RuntimeRelation {
     /// Its entity.
     pub entity: Entity,
-    /// Its name, if it has one: that with which it was spawned, or its `Name`.
+    /// Its name, if it has one: that with which it was spawned, or its `Name`. For the slot of a prefab it is its path, such as
+    /// `Tank.turret.gun`.
     #[reflect(default)]
     #[cfg_attr(feature = "serialize", serde(default))]
     pub name: Option<String>,

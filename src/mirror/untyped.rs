@@ -14,11 +14,13 @@ use super::{
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
+    names::{slot_path, slots},
     ops::{self, Followed, Operation, ValueType, relation_id_of},
     relation::{BoxedValue, EntityName, TraitsError},
     store::PairStore,
 };
 use alloc::{
+    borrow::Cow,
     string::{String, ToString},
     vec,
     vec::Vec,
@@ -60,7 +62,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
             let (entry, index) = (store.registry().entry(id), store.relation(id));
             let followed = mirror.and_then(|mirror| mirror.relations.get(&Followed::Entity(entry.entity)));
             let places = followed.map(|followed| &followed.places).filter(|_| entry.traits.is_ordered());
-            let name = name_of(world, store, id).map(ToString::to_string);
+            let name = name_of(world, store, entry.entity).map(Cow::into_owned);
             pairs.extend(index.targets(source).map(|target| RuntimeMirroredPair {
                 relation: RuntimeRelation { entity: entry.entity, name: name.clone() },
                 target: read_target(world, store, id, source, target),
@@ -121,28 +123,24 @@ impl MirrorComponent for RuntimeMirroredPairs {
 
     /// Notes the sources of relations that have another name.
     fn note_silent_changes(world: &mut World) {
-        let Some(store) = fetch::store(world) else { return };
-        let names: Vec<(Followed, Option<String>)> = Self::relations(world)
-            .into_iter()
-            .filter_map(|key| {
-                let name = name_of(world, store, key.relation(store)?).map(ToString::to_string);
-                Some((key, name))
-            })
-            .collect();
-        let renamed = with::<Self, _>(world, |mirror| {
-            let mut renamed = Vec::new();
-            for (key, name) in names {
-                if let Some(index) = mirror.relations.get_mut(&key).filter(|index| index.name != name) {
-                    index.name = name;
-                    renamed.push(key);
-                }
+        let mirror = mirrors(world).and_then(|mirrors| mirrors.get::<Self>());
+        let Some((store, mirror)) = fetch::store(world).zip(mirror) else { return };
+        let mut due: Vec<Entity> = Vec::new();
+        let mut renamed: Vec<(Followed, Option<String>)> = Vec::new();
+        for (&key, index) in &mirror.relations {
+            let Some(id) = key.relation(store) else { continue };
+            let name = name_of(world, store, store.registry().entry(id).entity);
+            if name.as_deref() != index.name.as_deref() {
+                renamed.push((key, name.map(Cow::into_owned)));
+                due.extend(store.relation(id).all_sources());
             }
-            renamed
+        }
+        with::<Self, _>(world, |mirror| {
+            for (key, name) in renamed {
+                mirror.relations.get_mut(&key).into_iter().for_each(|index| index.name.clone_from(&name));
+            }
+            mirror.due.extend(due.into_iter().map(Due::from));
         });
-        let Some(store) = fetch::store(world) else { return };
-        let renamed = renamed.unwrap_or_default().into_iter().filter_map(|key| key.relation(store));
-        let due: Vec<Entity> = renamed.flat_map(|id| store.relation(id).all_sources()).collect();
-        with::<Self, _>(world, |mirror| mirror.due.extend(due.into_iter().map(Due::from)));
     }
 }
 
@@ -157,10 +155,28 @@ fn shown(store: &PairStore, source: Entity) -> impl Iterator<Item = RelationId> 
     store.relations_of(source).filter(move |&id| is_shown(id))
 }
 
-/// The name of a relation, the same as in saves.
-fn name_of<'w>(world: &'w World, store: &'w PairStore, id: RelationId) -> Option<&'w str> {
-    let entry = store.registry().entry(id);
-    entry.name.as_deref().or_else(|| world.get::<Name>(entry.entity).map(Name::as_str))
+/// The name with which a relation was spawned, or its `Name`.
+fn own_name<'w>(world: &'w World, store: &'w PairStore, relation: Entity) -> Option<&'w str> {
+    let id = store.registry().of_entity(relation);
+    let spawned_with = id.and_then(|id| store.registry().entry(id).name.as_deref());
+    spawned_with.or_else(|| world.get::<Name>(relation).map(Name::as_str))
+}
+
+/// The name by which a relation is found again. As in saves, it is the path of a slot: there are many prefabs with an engine.
+fn name_of<'w>(world: &'w World, store: &'w PairStore, relation: Entity) -> Option<Cow<'w, str>> {
+    let path = slot_path(world, store, relation).map(Cow::Owned);
+    path.or_else(|| own_name(world, store, relation).map(Cow::Borrowed))
+}
+
+/// The relations that a name stands for. A slot is a relation as soon as its prefab has an instance, and is found before that.
+fn named<'w>(world: &'w World, store: &'w PairStore, name: &'w str) -> impl Iterator<Item = Entity> {
+    let registry = store.registry();
+    let relations = registry.ids().filter(|&id| is_runtime(store, id)).map(|id| registry.entry(id).entity);
+    let new_slots = slots(store).filter(|&slot| registry.of_entity(slot).is_none());
+    relations.chain(new_slots).filter(move |&relation| {
+        own_name(world, store, relation) == Some(name)
+            || (name.contains('.') && slot_path(world, store, relation).as_deref() == Some(name))
+    })
 }
 
 fn with_types<T>(world: &World, run: impl FnOnce(&TypeRegistry) -> Option<T>) -> Option<T> {
@@ -184,17 +200,20 @@ fn resolve_relation(
             false => Err(unknown(world, source, relation)),
         };
     }
-    let store = fetch::store(world).filter(|_| relation.name.is_some());
-    let Some(store) = store else { return Err(unknown(world, source, relation)) };
-    let is_named = |&id: &RelationId| name_of(world, store, id) == relation.name.as_deref();
-    let mut named = store.registry().ids().filter(|&id| is_runtime(store, id)).filter(is_named);
+    let Some((store, name)) = fetch::store(world).zip(relation.name.as_deref()) else {
+        return Err(unknown(world, source, relation));
+    };
+    let mut named = named(world, store, name);
     match (named.next(), named.next()) {
-        (Some(id), None) => Ok(store.registry().entry(id).entity),
+        (Some(found), None) => {
+            drop(named);
+            relation_id_of(world, found)?;
+            Ok(found)
+        }
         (None, _) => Err(unknown(world, source, relation)),
         (Some(_), Some(_)) => {
             let source_entity = EntityName::new(world, source);
-            let name = relation.name.clone().unwrap_or_default();
-            Err(MirrorError::AmbiguousRelation { source_entity, name })
+            Err(MirrorError::AmbiguousRelation { source_entity, name: name.into() })
         }
     }
 }

@@ -11,9 +11,11 @@
 mod error;
 mod index;
 mod read;
+mod slots;
 mod view;
 
 pub use error::LookupError;
 pub use read::{NamePaths, WorldNameExt};
 
 pub(crate) use index::NameIndex;
+pub(crate) use slots::{slot_path, slots};

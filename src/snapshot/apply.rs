@@ -3,7 +3,6 @@
 use super::{
     error::SnapshotError,
     pairs::{KeptValue, PairSnapshot, RelationPairs},
-    slots::{slot_path, slots},
     take::is_comparable,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -11,6 +10,7 @@ use crate::mirror;
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
+    names::{slot_path, slots},
     ops::{
         Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue, entity_of_type,
         relation_id_of, unmake_relation, use_store,

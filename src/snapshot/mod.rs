@@ -34,7 +34,6 @@ mod filter;
 mod pairs;
 #[cfg(feature = "serialize")]
 mod save;
-mod slots;
 mod take;
 
 pub use apply::AppliedPairs;

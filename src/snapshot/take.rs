@@ -4,11 +4,11 @@ use super::{
     error::SnapshotError,
     filter::PairFilter,
     pairs::{KeptValue, Orders, PairSnapshot, RelationPairs, key},
-    slots::slot_path,
 };
 use crate::{
     fetch,
     id::RelationId,
+    names::slot_path,
     ops::use_store,
     relation::{ColumnRef, EntityName},
     store::{PairStore, RelationIndex},

@@ -224,6 +224,58 @@ fn the_parts_of_an_instance_are_in_it() {
     assert_eq!(said(&world, ship), [(turret, own, None)]);
 }
 
+/// Two prefabs with a slot of one name, deeper in the second: the prefabs, the part above the second slot, and the slots.
+fn prefabs_with_engines(world: &mut World) -> ([Entity; 2], Entity, [Entity; 2]) {
+    use bevy_relations::prefab::{Prefab, SlotOf};
+    let [tank, ship] = ["Tank", "Ship"].map(|name| world.spawn((Prefab, Name::new(name))).id());
+    let hull = world.spawn((Name::new("hull"), ChildOf(ship))).id();
+    let slots = [(tank, tank), (hull, ship)].map(|(parent, prefab)| {
+        world.spawn((Name::new("engine"), ChildOf(parent), Pair(SlotOf, prefab))).id()
+    });
+    ([tank, ship], hull, slots)
+}
+
+#[test]
+fn slots_have_the_name_of_their_path_and_are_found_by_it() {
+    use bevy_relations::prefab::WorldPrefabExt;
+    let mut world = world();
+    let (prefabs, hull, _) = prefabs_with_engines(&mut world);
+    let instances = prefabs.map(|prefab| world.instantiate(prefab).unwrap());
+    let shown = |world: &World, instance| world.get::<RuntimeMirroredPairs>(instance).unwrap().clone();
+    let names = instances.map(|instance| shown(&world, instance).pairs[0].relation.name.clone().unwrap());
+    assert_eq!(names, ["Tank.engine", "Ship.hull.engine"]);
+
+    // In a world without instances no slot is a relation yet. `engine` alone may be either.
+    let mut other = self::world();
+    let (_, _, slots) = prefabs_with_engines(&mut other);
+    let nowhere = other.spawn_empty().id();
+    other.despawn(nowhere);
+    let wanted = ["Tank.engine", "Ship.hull.engine", "engine", "Tank.hull.engine", "hull"];
+    let results = wanted.map(|name| {
+        let [ship, engine] = spawn(&mut other);
+        let relation = RuntimeRelation { entity: nowhere, name: Some(name.into()) };
+        let pairs: RuntimeMirroredPairs = [RuntimeMirroredPair::new(relation, engine)].into_iter().collect();
+        other.entity_mut(ship).insert(pairs);
+        slots.map(|slot| other.has_pair_by_id(ship, (slot, engine)))
+    });
+    assert_eq!(results, [[true, false], [false, true], [false; 2], [false; 2], [false; 2]]);
+    other.maintain_pairs();
+    let errors = take_reported_errors();
+    assert_eq!(errors.len(), 3, "{errors:#?}");
+    for (error, name) in errors.iter().zip(["engine", "Tank.hull.engine", "hull"]) {
+        assert!(error.trim_end().ends_with(&format!(" {name}")), "{error}");
+    }
+    other.check_pairs().unwrap();
+
+    // Where a part above has another name, so has the slot.
+    world.get_mut::<Name>(hull).unwrap().set("fuselage");
+    world.maintain_pairs();
+    assert_eq!(shown(&world, instances[1]).pairs[0].relation.name.as_deref(), Some("Ship.fuselage.engine"));
+    let before = instances.map(|instance| tick(&world, instance));
+    world.maintain_pairs();
+    assert_eq!(instances.map(|instance| tick(&world, instance)), before);
+}
+
 #[test]
 fn hostile_observers_are_answered_and_nothing_is_lost() {
     let mut world = world();

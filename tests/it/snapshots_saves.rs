@@ -356,6 +356,61 @@ fn build_blueprints(world: &mut World) -> ([Entity; 2], [Entity; 2]) {
 }
 
 #[test]
+fn values_under_a_former_type_path_are_read_with_an_alias() {
+    #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    #[type_path = "game"]
+    struct Owes(u32, Option<Entity>);
+    #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    #[type_path = "game"]
+    struct Debt(u32, Option<Entity>);
+
+    let mut old = World::new();
+    register_types(&mut old);
+    old.resource::<AppTypeRegistry>().write().register::<Owes>();
+    let [ann, ben] = spawn(&mut old);
+    old.insert_pair(ann, Owes(5, None), ben).unwrap();
+    let saved = take(&mut old).to_saved(&old).unwrap();
+    let text = to_ron(&old, &saved);
+    let json = to_json(&old, &saved);
+
+    let mut new = World::new();
+    register_types(&mut new);
+    new.resource::<AppTypeRegistry>().write().register::<Debt>();
+    new.register_relation::<Debt>().unwrap();
+    new.add_relation_alias("Owes", "Debt");
+    let error = from_ron(&new, &text).unwrap_err();
+    assert!(error.contains("game::Owes") && error.contains("pair 0"), "{error}");
+    let types = new.resource::<AppTypeRegistry>().0.clone();
+    let types = types.read();
+    // An alias leads to a path, not to another alias; the first of a path counts.
+    let aliases = [("game::Owes", "game::Debt"), ("game::Owes", "game::Gone"), ("game::Debt", "game::Gone")];
+    let reader = SavedPairsDeserializer::new(&types);
+    let read = reader.with_type_aliases(&aliases);
+    let saved = [
+        read.deserialize(&mut ron::Deserializer::from_str(&text).unwrap()).unwrap(),
+        read.deserialize(&mut serde_json::Deserializer::from_str(&json)).unwrap(),
+    ];
+    for saved in saved {
+        let entities = saved.load(&mut new).unwrap().entities;
+        assert_eq!(new.pair_value::<Debt>(entities[0], entities[1]), Some(&Debt(5, None)));
+    }
+    // What the alias leads to must be there; a value has one type.
+    let gone = reader.with_type_aliases(&[("game::Owes", "game::Gone")]);
+    let error = gone.deserialize(&mut serde_json::Deserializer::from_str(&json)).unwrap_err().to_string();
+    assert!(error.contains("game::Gone"), "{error}");
+    for (from, to) in [
+        ("{\"game::Owes\":", "{\"game::Owes\":[1,null],\"game::Owes\":"),
+        ("{\"game::Owes\":[5,null]}", "{}"),
+    ] {
+        let twice = json.replace(from, to);
+        assert_ne!(twice, json);
+        let error =
+            read.deserialize(&mut serde_json::Deserializer::from_str(&twice)).unwrap_err().to_string();
+        assert!(error.contains("a value has one type"), "{error}");
+    }
+}
+
+#[test]
 fn slots_are_saved_by_their_path_and_found_in_a_world_without_instances() {
     let mut world = World::new();
     let (prefabs, slots) = build_blueprints(&mut world);

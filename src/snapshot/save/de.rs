@@ -10,12 +10,12 @@ use alloc::{
 use bevy_ecs::entity::Entity;
 use bevy_reflect::{
     PartialReflect, TypeRegistration, TypeRegistry,
-    serde::{ReflectDeserializer, ReflectDeserializerProcessor},
+    serde::{ReflectDeserializerProcessor, TypeRegistrationDeserializer, TypedReflectDeserializer},
 };
 use core::{any::TypeId, fmt};
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::StrDeserializer},
 };
 
 /// Reads [`SavedPairs`] with any format of serde. Types of values must be registered.
@@ -23,13 +23,47 @@ use serde::{
 /// It checks the form of the file and nothing else. [`SavedPairs::load`] checks the contents.
 #[derive(Clone, Copy)]
 pub struct SavedPairsDeserializer<'a> {
-    types: &'a TypeRegistry,
+    types: Types<'a>,
+}
+
+/// What type paths of values stand for.
+#[derive(Clone, Copy)]
+struct Types<'a> {
+    registered: &'a TypeRegistry,
+    /// Former paths, with those of now.
+    aliases: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> SavedPairsDeserializer<'a> {
     /// Reads a save, with the types that are registered.
     pub fn new(types: &'a TypeRegistry) -> Self {
-        Self { types }
+        Self { types: Types { registered: types, aliases: &[] } }
+    }
+
+    /// Lets values be stored under a former type path. Each alias is the former path and that of now.
+    ///
+    /// ```
+    /// # use bevy_reflect::{Reflect, TypeRegistry};
+    /// # use bevy_relations::snapshot::SavedPairsDeserializer;
+    /// # use serde::de::DeserializeSeed;
+    /// #[derive(Reflect)]
+    /// #[type_path = "game"]
+    /// struct Debt(u32);
+    ///
+    /// let mut types = TypeRegistry::new();
+    /// types.register::<Debt>();
+    /// // `Debt` used to be called `Owes`.
+    /// let save = r#"(format: 1, version: 0, all_relations: false, sources: None,
+    ///     entities: [Entity(id: 0, name: None), Entity(id: 1, name: None)],
+    ///     relations: [(name: "Debt", pairs: [(0, 1, Some({"game::Owes": (5)}))], orders: [])])"#;
+    /// let reader = SavedPairsDeserializer::new(&types);
+    /// let read = |reader: SavedPairsDeserializer<'_>| reader.deserialize(&mut ron::Deserializer::from_str(save).unwrap());
+    /// assert!(read(reader).is_err());
+    /// assert!(read(reader.with_type_aliases(&[("game::Owes", "game::Debt")])).is_ok());
+    /// ```
+    pub fn with_type_aliases(mut self, aliases: &'a [(&'a str, &'a str)]) -> Self {
+        self.types.aliases = aliases;
+        self
     }
 }
 
@@ -129,21 +163,21 @@ impl Visitor<'_> for Field {
 
 /// A list of things that are read with the types that are registered.
 struct List<'a, T> {
-    types: &'a TypeRegistry,
+    types: Types<'a>,
     /// Where it is, for errors.
     place: &'a str,
     item: core::marker::PhantomData<T>,
 }
 
 impl<'a, T> List<'a, T> {
-    fn new(types: &'a TypeRegistry, place: &'a str) -> Self {
+    fn new(types: Types<'a>, place: &'a str) -> Self {
         Self { types, place, item: core::marker::PhantomData }
     }
 }
 
 /// One of the things in such a list.
 trait Item: Sized {
-    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error>;
+    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error>;
 }
 
 struct ItemSeed<'a, T> {
@@ -186,13 +220,13 @@ impl<'de, T: Item> Visitor<'de> for List<'_, T> {
 }
 
 impl Item for SavedRelation {
-    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_struct("SavedRelation", RELATION_FIELDS, RelationVisitor { types })
     }
 }
 
 struct RelationVisitor<'a> {
-    types: &'a TypeRegistry,
+    types: Types<'a>,
 }
 
 impl<'de> Visitor<'de> for RelationVisitor<'_> {
@@ -239,13 +273,13 @@ impl<'de> Visitor<'de> for RelationVisitor<'_> {
 }
 
 impl Item for SavedPair {
-    fn read<'de, D: Deserializer<'de>>(types: &TypeRegistry, deserializer: D) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_tuple(3, PairVisitor { types })
     }
 }
 
 struct PairVisitor<'a> {
-    types: &'a TypeRegistry,
+    types: Types<'a>,
 }
 
 impl<'de> Visitor<'de> for PairVisitor<'_> {
@@ -265,7 +299,7 @@ impl<'de> Visitor<'de> for PairVisitor<'_> {
 }
 
 struct ValueSeed<'a> {
-    types: &'a TypeRegistry,
+    types: Types<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
@@ -292,8 +326,55 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(ReflectedVisitor { types: self.types }).map(Some)
+    }
+}
+
+/// A value in the form of `ReflectSerializer`: the path of its type, and what that type makes of it.
+struct ReflectedVisitor<'a> {
+    types: Types<'a>,
+}
+
+impl<'de> Visitor<'de> for ReflectedVisitor<'_> {
+    type Value = Box<dyn PartialReflect>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the path of a type, with a value of that type")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let one = || A::Error::custom("a value has one type");
+        let registration = map.next_key_seed(self.types)?.ok_or_else(one)?;
         let mut numbers = Numbers;
-        ReflectDeserializer::with_processor(self.types, &mut numbers).deserialize(deserializer).map(Some)
+        let value =
+            TypedReflectDeserializer::with_processor(registration, self.types.registered, &mut numbers);
+        let value = map.next_value_seed(value)?;
+        match map.next_key::<IgnoredAny>()? {
+            None => Ok(value),
+            Some(_) => Err(one()),
+        }
+    }
+}
+
+impl<'a, 'de> DeserializeSeed<'de> for Types<'a> {
+    type Value = &'a TypeRegistration;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'a> Visitor<'_> for Types<'a> {
+    type Value = &'a TypeRegistration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the path of a type")
+    }
+
+    fn visit_str<E: Error>(self, path: &str) -> Result<Self::Value, E> {
+        let alias = self.aliases.iter().find(|(former, _)| *former == path);
+        let path = alias.map_or(path, |&(_, now)| now);
+        TypeRegistrationDeserializer::new(self.registered).deserialize(StrDeserializer::new(path))
     }
 }
 

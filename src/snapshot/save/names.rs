@@ -3,8 +3,8 @@
 use super::error::{LoadError, SaveError};
 use crate::{
     id::RelationId,
+    names::{slot_path, slots},
     relation::{RelationEntry, RelationName},
-    snapshot::slots::{slot_path, slots},
     store::PairStore,
 };
 use alloc::string::{String, ToString};

@@ -30,6 +30,7 @@ pub(super) fn all(quick: bool) -> Vec<Workload> {
         values::hits(100_000 / part, 1_000 / part),
     ];
     all.extend(terms::operators(100_000 / part));
+    all.extend(terms::any_relation(100_000 / part));
     all.extend(live::all(part));
     all.extend(rollup::all(part));
     all

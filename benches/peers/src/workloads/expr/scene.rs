@@ -33,6 +33,8 @@ pub(super) struct Scene {
     pub(super) tagged: Vec<usize>,
     /// Sources with their targets.
     pub(super) pairs: Vec<(usize, usize)>,
+    /// The same of further relations, each with a list.
+    pub(super) more: Vec<Vec<(usize, usize)>>,
     /// Sources that are given these targets before each run.
     pub(super) edits: Vec<(usize, [usize; 2])>,
 }
@@ -73,6 +75,12 @@ impl FlecsScene {
         }
         for &(source, target) in &scene.pairs {
             world.add(entities[source], pair(relation, entities[target]));
+        }
+        for pairs in &scene.more {
+            let relation = world.relation(kind);
+            for &(source, target) in pairs {
+                world.add(entities[source], pair(relation, entities[target]));
+            }
         }
         Self { world, relation, components, entities }
     }
@@ -184,6 +192,14 @@ impl OurScene {
         }
         for &(source, target) in &scene.pairs {
             world.insert_pair_by_id(entities[source], (relation, entities[target])).expect("both are alive");
+        }
+        for pairs in &scene.more {
+            let relation = world.spawn_relation("", RelationTraits::new().exclusive());
+            let relation = relation.expect("its traits are right");
+            for &(source, target) in pairs {
+                let pair = (relation, entities[target]);
+                world.insert_pair_by_id(entities[source], pair).expect("both are alive");
+            }
         }
         Self { world, entities, relation }
     }

@@ -116,6 +116,45 @@ pub(super) fn operators(size: usize) -> Vec<Workload> {
     ]
 }
 
+/// Entities of which each has one of ten targets in half of three relations, in terms about any relation.
+pub(super) fn any_relation(size: usize) -> Vec<Workload> {
+    let mut scene = Scene::default();
+    let targets = scene.spawn(10);
+    let all = scene.spawn(size);
+    scene.holders[0].extend(all.clone());
+    let mut random = Random::new(56);
+    let mut pairs = || -> Vec<(usize, usize)> {
+        let sources = all.clone().filter_map(|entity| (random.below(2) == 0).then_some(entity));
+        sources
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|source| (source, targets.start + random.below(10)))
+            .collect()
+    };
+    scene.pairs = pairs();
+    scene.more = vec![pairs(), pairs()];
+    let with = |id, text, var: Option<&'static str>, terms: Terms| {
+        let target_of = var.map(|_| 1);
+        let way = |cached| FlecsWay { kind: Kind::Exclusive, cached, terms, target_of };
+        let contestants = vec![
+            flecs("flecs", &scene, 5, way(true)),
+            flecs("flecs uncached", &scene, 5, way(false)),
+            ours_as::<DockedTo>("ours", &scene, 5, (text, var)).goal("flecs uncached", 1.0),
+        ];
+        Workload { id, size, elements: size * 5, contestants }
+    };
+    let to_one: Terms = |scene| {
+        vec![scene.has(0), Term::with(crate::flecs::pair(crate::flecs::wildcard(), scene.entities[0]))]
+    };
+    let to_each: Terms = |scene| vec![scene.has(0), Term::to_variable(crate::flecs::wildcard(), c"t")];
+    let to_none: Terms = |scene| vec![scene.has(0), Term::any_target(crate::flecs::wildcard()).negated()];
+    vec![
+        with("expr_any_relation", "A, (*, E0)", None, to_one),
+        with("expr_each_pair", "A, (*, $t)", Some("t"), to_each),
+        with("expr_no_pair", "A, !(*, *)", None, to_none),
+    ]
+}
+
 /// Two components, as Bevy's queries find them, where half of the entities are related to others.
 pub(super) fn plain(size: usize) -> Workload {
     two_components("expr_plain", size, mixed(size, 10))

@@ -1,7 +1,7 @@
 //! Slots of prefabs, which are relations: many prefabs have an engine, so each is found again by its path.
 
+use super::WorldNameExt;
 use crate::{
-    names::WorldNameExt,
     relation::SLOT_OF,
     store::{PairStore, RelationIndex},
 };
@@ -13,12 +13,12 @@ fn pairs(store: &PairStore) -> Option<&RelationIndex> {
 }
 
 /// The slots of all prefabs, relations by now or not.
-pub(super) fn slots(store: &PairStore) -> impl Iterator<Item = Entity> + use<'_> {
+pub(crate) fn slots(store: &PairStore) -> impl Iterator<Item = Entity> + use<'_> {
     pairs(store).into_iter().flat_map(RelationIndex::iter).map(|(slot, _)| slot)
 }
 
 /// The names from the root of a prefab down to one of its slots. `None` if it is no slot, or if one of these has no name.
-pub(super) fn slot_path(world: &World, store: &PairStore, entity: Entity) -> Option<String> {
+pub(crate) fn slot_path(world: &World, store: &PairStore, entity: Entity) -> Option<String> {
     let is_slot = pairs(store).is_some_and(|pairs| pairs.has_any(entity));
     is_slot.then(|| world.path_of(entity)).flatten()
 }
