@@ -61,6 +61,8 @@ impl Plugin for RelationsPlugin {
         app.add_systems(Main, update_monitors.in_set(RelationsSystems::Monitors).after(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
         app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>();
+        #[cfg(feature = "serialize")]
+        app.register_type::<crate::snapshot::SaveId>();
     }
 
     // `AppRelationExt` may have added it before.

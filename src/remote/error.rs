@@ -179,6 +179,7 @@ fn reason(error: &InsertPairError) -> &'static str {
         InsertPairError::Constraint(_) => "Constraint",
         InsertPairError::SameKey { .. } => "SameKey",
         InsertPairError::SelfReference { .. } => "SelfReference",
+        InsertPairError::TwoValueTypes { .. } => "TwoValueTypes",
         InsertPairError::ValuesRemoved { .. } => "ValuesRemoved",
         InsertPairError::StoreRemoved { .. } => "StoreRemoved",
         InsertPairError::Traits(_) => "Traits",

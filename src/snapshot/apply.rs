@@ -179,7 +179,13 @@ impl PairSnapshot {
             return Err(SnapshotError::OtherWorld);
         }
         use_store(world);
-        Application::here(self, world, dead, respawned)?.carry_out(world)
+        let mut made = Vec::new();
+        let applied = Application::here(self, world, dead, respawned, &mut made)
+            .and_then(|application| application.carry_out(world));
+        if applied.is_err() {
+            made.into_iter().for_each(|relation| unmake_relation(world, relation));
+        }
+        applied
     }
 }
 
@@ -205,6 +211,7 @@ impl<'a> Application<'a> {
         world: &mut World,
         dead: Dead,
         respawned: &EntityHashMap<Entity>,
+        made: &mut Vec<Entity>,
     ) -> Result<Self, SnapshotError> {
         let mut relations = Vec::with_capacity(snapshot.relations.len());
         for kept in &snapshot.relations {
@@ -213,7 +220,7 @@ impl<'a> Application<'a> {
                 None => kept.find(world, snapshot)?,
             };
             relations.push(match found {
-                Some(found) => Some(relation_id_of(world, found)?),
+                Some(found) => Some(relation_of(world, found, made)?),
                 None if dead == Dead::Refuse && !kept.pairs.is_empty() => return Err(kept.unknown()),
                 None => None,
             });
@@ -253,7 +260,7 @@ impl<'a> Application<'a> {
             map_value(world, value, &mut in_values);
         }
         for entity in snapshot.entities().chain(in_values.0) {
-            if entities.contains_key(&entity) {
+            if entity == Entity::PLACEHOLDER || entities.contains_key(&entity) {
                 continue;
             }
             let found = match (map.get(&entity), snapshot.types.get(&entity)) {
@@ -431,6 +438,18 @@ impl EntityMapper for Collector {
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
+/// The relation that an entity is. `made` gets it if it was none before.
+fn relation_of(
+    world: &mut World,
+    entity: Entity,
+    made: &mut Vec<Entity>,
+) -> Result<RelationId, SnapshotError> {
+    let is_new = fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
+    let id = relation_id_of(world, entity)?;
+    made.extend(is_new.then_some(entity));
+    Ok(id)
+}
+
 impl RelationPairs {
     fn unknown(&self) -> SnapshotError {
         SnapshotError::UnknownRelation { relation: self.name.clone() }
@@ -515,10 +534,7 @@ impl PairSnapshot {
                 }
                 continue;
             };
-            let is_new =
-                fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
-            let id = relation_id_of(world, entity)?;
-            made.extend(is_new.then_some(entity));
+            let id = relation_of(world, entity, made)?;
             if is_needed || map.contains_key(&kept.entity) || !relations.contains(&Some(id)) {
                 relations[at] = Some(id);
                 entities.insert(kept.entity, entity);

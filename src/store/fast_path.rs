@@ -73,13 +73,14 @@ impl FastPathFlags {
         let counts_sources = index.counts_sources;
         let unlink =
             !index.symmetric && !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
+        // Also a pair that has to make way: with a type that has fields as its target it has a value.
+        let gives_way = index.exclusive && (counts_sources || index.reverse.extras.rows);
         let mut flags = Self::default();
         if entry.traits.is_in_table() || entry.mirror.is_some() {
-            flags.set(Self::INSERT_IN_TABLE, is_plain && !(counts_sources && index.exclusive));
+            flags.set(Self::INSERT_IN_TABLE, is_plain && !gives_way);
             flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
             return flags;
         }
-        let gives_way = counts_sources && index.exclusive;
         flags.set(Self::INSERT, is_plain && !gives_way);
         flags.set(
             Self::INSERT_BASE,

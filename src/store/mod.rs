@@ -288,16 +288,29 @@ impl PairStore {
 
     /// What values a pair carries, by the rules of which the first that applies counts: the relation says so; it
     /// is declared a tag; the target stands for a type with fields. Both directions of a symmetric pair carry
-    /// the same.
+    /// the same, that of the end that has one. See [`value_types_differ`](Self::value_types_differ) for two.
     pub(crate) fn column_of(&self, id: RelationId, source: Entity, target: Entity) -> Option<ColumnRef> {
         let entry = self.registry.entry(id);
         if entry.data.is_some() || entry.adopted.is_some() || entry.traits.is_tag() {
             return entry.data;
         }
-        match self.column_of_type_entity(target) {
-            None if entry.traits.is_symmetric() => self.column_of_type_entity(source),
-            column => column,
+        let of_target = self.column_of_type_entity(target);
+        if !entry.traits.is_symmetric() {
+            return of_target;
         }
+        match (of_target, self.column_of_type_entity(source)) {
+            (Some(one), Some(other)) if one != other => None,
+            (of_target, of_source) => of_target.or(of_source),
+        }
+    }
+
+    /// Whether the directions of a pair would carry values of two types: its relation is symmetric, and leaves the values to the
+    /// ends. There is one value for both directions, so such a pair is refused.
+    pub(crate) fn value_types_differ(&self, id: RelationId, [source, target]: [Entity; 2]) -> bool {
+        let entry = self.registry.entry(id);
+        let leaves_values = entry.data.is_none() && entry.adopted.is_none() && !entry.traits.is_tag();
+        let columns = || Some([self.column_of_type_entity(source)?, self.column_of_type_entity(target)?]);
+        entry.traits.is_symmetric() && leaves_values && columns().is_some_and(|[one, other]| one != other)
     }
 
     /// Notes that a value of this kind was removed or replaced.

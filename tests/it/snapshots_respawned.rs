@@ -216,3 +216,20 @@ fn one_relation_cannot_stand_for_two_of_a_snapshot() {
         |relation, targets: &[Entity]| world.pairs_by_id(relation).targets(ann).eq(targets.iter().copied());
     assert!(is(trusts, &[ben]) && is(fears, &[]), "nothing has changed");
 }
+
+#[test]
+fn an_entity_that_was_to_stand_for_a_relation_is_none_after_an_error() {
+    let mut world = World::new();
+    let [ann, ben, trusts, again] = spawn(&mut world);
+    world.insert_pair_by_id(ann, (trusts, ben)).unwrap();
+    let before = snapshot(&mut world);
+    world.despawn(trusts);
+    world.despawn(ann);
+    let respawned = map([(trusts, again)]);
+    assert!(before.apply_respawned(&mut world, &respawned).is_err(), "{ann} is dead");
+    assert!(world.traits_of(again).is_none());
+    world.check_pairs().unwrap();
+    let other = world.spawn_empty().id();
+    before.apply_respawned(&mut world, &map([(trusts, again), (ann, other)])).unwrap();
+    assert!(world.traits_of(again).is_some() && world.has_pair_by_id(other, (again, ben)));
+}

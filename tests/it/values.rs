@@ -207,3 +207,115 @@ fn many_relations_of_run_time_and_what_is_removed_from_them_agree() {
     assert_eq!(left, model.len());
     world.check_pairs().unwrap();
 }
+
+/// A pair of a symmetric relation leaves its value to the end that is a type with fields. With two such ends each direction would
+/// have a value of its own.
+#[test]
+fn a_symmetric_pair_of_two_types_with_fields_is_refused() {
+    #[derive(Relation)]
+    #[relation(symmetric)]
+    struct Conflicts;
+    #[derive(Relation)]
+    #[relation(symmetric, tag)]
+    struct Beside;
+    #[derive(Relation)]
+    #[relation(tag, with = Conflicts)]
+    struct Fights;
+    #[derive(Relation)]
+    struct Begin;
+    #[derive(Relation, Default, Debug, PartialEq, Clone)]
+    struct Place(u32);
+    #[derive(Component, Default, Debug, PartialEq, Clone)]
+    struct Speed(u64);
+
+    let mut world = world_that_records_errors();
+    let conflicts = world.register_relation::<Conflicts>().unwrap();
+    let begin = world.register_relation::<Begin>().unwrap();
+    let (place, speed) = (world.entity_of::<Place>(), world.entity_of::<Speed>());
+    let [x, y] = spawn(&mut world);
+    world.insert_pair_value_by_id(x, (begin, place), Place(7)).unwrap();
+    for (source, target) in [(place, speed), (speed, place)] {
+        let refused = [
+            world.insert_pair_value_by_id(source, (conflicts, target), Speed(5)).unwrap_err(),
+            world.insert_pair_value_by_id(source, (conflicts, target), Place(5)).unwrap_err(),
+            world.insert_pair_by_id(source, (conflicts, target)).unwrap_err(),
+            world.insert_pair(source, Fights, target).unwrap_err(),
+        ];
+        for error in refused {
+            assert!(matches!(error, bevy_relations::error::InsertPairError::TwoValueTypes { .. }), "{error}");
+            assert!(error.to_string().contains("declare the relation a tag"), "{error}");
+        }
+        assert!(!world.has_pair::<Conflicts>(source, target) && !world.has_pair::<Fights>(source, target));
+        world.insert_pair(source, Beside, target).unwrap();
+        world.check_pairs().unwrap();
+    }
+    // One end, either of them, or one type at both.
+    world.insert_pair_value_by_id(place, (conflicts, y), Place(3)).unwrap();
+    world.insert_pair_value_by_id(y, (conflicts, speed), Speed(4)).unwrap();
+    world.insert_pair_value_by_id(place, (conflicts, place), Place(8)).unwrap();
+    for (one, other) in [(place, y), (y, place)] {
+        assert_eq!(world.pair_value_by_id::<Place>(one, (conflicts, other)), Some(&Place(3)));
+    }
+    for (one, other) in [(speed, y), (y, speed)] {
+        assert_eq!(world.pair_value_by_id::<Speed>(one, (conflicts, other)), Some(&Speed(4)));
+    }
+    world.check_pairs().unwrap();
+    world.remove_pairs::<Conflicts>(place);
+    assert_eq!(world.pair_value_by_id::<Place>(x, (begin, place)), Some(&Place(7)));
+    world.check_pairs().unwrap();
+}
+
+/// The target of an exclusive relation that makes way for another may be a type with fields.
+#[test]
+fn the_value_of_a_pair_that_makes_way_is_dropped_by_every_way_of_insertion() {
+    #[derive(Relation, Default)]
+    #[relation(exclusive)]
+    struct Carries;
+    #[derive(Relation, Default)]
+    #[relation(exclusive, storage = "Table")]
+    struct CarriesInTable;
+    #[derive(Relation, Default)]
+    #[relation(exclusive, storage = "Fragmenting")]
+    struct CarriesInArchetype;
+    #[derive(Relation, Default)]
+    #[relation(exclusive, traversable, on_target_despawn = Despawn)]
+    struct CarriesAlong;
+    #[derive(Relation, Default)]
+    #[relation(exclusive, ordered)]
+    struct CarriesInOrder;
+    dropped::<Carries>();
+    dropped::<CarriesInTable>();
+    dropped::<CarriesInArchetype>();
+    dropped::<CarriesAlong>();
+    dropped::<CarriesInOrder>();
+}
+
+#[derive(Component, Clone)]
+struct Cargo(#[expect(dead_code, reason = "it counts the values")] Arc<()>);
+
+fn dropped<R: Relation + Default>() {
+    for way in 0..8 {
+        let mut world = world_that_records_errors();
+        let relation = world.register_relation::<R>().unwrap();
+        let cargo = world.entity_of::<Cargo>();
+        let [ship, other, load] = spawn(&mut world);
+        let values = Arc::new(());
+        // Used before without values.
+        world.insert_pair(ship, R::default(), other).unwrap();
+        world.insert_pair_value_by_id(ship, (relation, cargo), Cargo(values.clone())).unwrap();
+        assert_eq!(Arc::strong_count(&values), 2);
+        match way {
+            0 => world.insert_pair(ship, R::default(), load).unwrap(),
+            1 => world.insert_pair_by_id(ship, (relation, load)).unwrap(),
+            2 => world.insert_pair_batch([(ship, R::default(), load)]).unwrap(),
+            3 => _ = world.commands().entity(ship).insert_pair(R::default(), load),
+            4 => _ = world.entity_mut(ship).insert(Pair(R::default(), load)),
+            5 => world.replace_targets(ship, [(R::default(), load)]).unwrap(),
+            6 => _ = world.remove_pairs::<R>(ship),
+            _ => _ = world.despawn(ship),
+        }
+        world.flush();
+        world.check_pairs().unwrap_or_else(|error| panic!("{}, {way}: {error}", core::any::type_name::<R>()));
+        assert_eq!(Arc::strong_count(&values), 1, "{}, {way}", core::any::type_name::<R>());
+    }
+}

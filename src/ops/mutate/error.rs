@@ -240,6 +240,14 @@ pub enum InsertPairError {
         /// The pair.
         pair: AttemptedPair,
     },
+    /// Both ends stand for types with fields, each direction of the pair would carry its target's, and the relation is symmetric.
+    #[error(
+        "cannot insert {pair}: both ends stand for types with fields, and a symmetric pair has one value; declare the relation a tag"
+    )]
+    TwoValueTypes {
+        /// The pair.
+        pair: AttemptedPair,
+    },
     /// The values of such pairs were taken out of the world: the entity of a resource of this crate was despawned.
     #[error(
         "cannot insert {pair}: the values of type `{expected}` were removed from the world; `clear_pairs` makes room for new ones"

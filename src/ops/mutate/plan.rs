@@ -474,6 +474,9 @@ impl<'a> Planner<'a> {
         if pair.source == pair.target && entry.adopted.is_some_and(|adopted| !adopted.allow_self) {
             return Err(InsertPairError::SelfReference { pair: error() });
         }
+        if self.store.value_types_differ(pair.relation, [pair.source, pair.target]) {
+            return Err(InsertPairError::TwoValueTypes { pair: error() });
+        }
         if self.whole.is_some() {
             return Ok(());
         }

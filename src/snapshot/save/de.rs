@@ -40,7 +40,8 @@ impl<'a> SavedPairsDeserializer<'a> {
         Self { types: Types { registered: types, aliases: &[] } }
     }
 
-    /// Lets values be stored under a former type path. Each alias is the former path and that of now.
+    /// Lets values be stored under a former type path. Each alias is the former path and that of now. If that is a former path too,
+    /// it leads on.
     ///
     /// ```
     /// # use bevy_reflect::{Reflect, TypeRegistry};
@@ -372,8 +373,12 @@ impl<'a> Visitor<'_> for Types<'a> {
     }
 
     fn visit_str<E: Error>(self, path: &str) -> Result<Self::Value, E> {
-        let alias = self.aliases.iter().find(|(former, _)| *former == path);
-        let path = alias.map_or(path, |&(_, now)| now);
+        let mut path = path;
+        // Aliases in a circle lead nowhere.
+        for _ in self.aliases {
+            let Some(&(_, now)) = self.aliases.iter().find(|(former, _)| *former == path) else { break };
+            path = now;
+        }
         TypeRegistrationDeserializer::new(self.registered).deserialize(StrDeserializer::new(path))
     }
 }

@@ -45,6 +45,14 @@ pub enum SaveError {
         /// The type of the value.
         type_name: String,
     },
+    /// A pair has an entity of a prefab as its target that could not be found when the save is loaded.
+    #[error(
+        "cannot save a pair with {entity}, which belongs to a prefab: give it a `SaveId`, or names by which no other has its path"
+    )]
+    UnnamedPrefab {
+        /// The entity.
+        entity: EntityName,
+    },
     /// Two entities have the same [`SaveId`](super::SaveId).
     #[error("{first} and {second} have the same `SaveId`: {id}")]
     SameId {
@@ -152,6 +160,18 @@ pub enum LoadError {
         /// The number.
         entity: u32,
         /// How many there are.
+        count: usize,
+    },
+    /// No prefab of the world, and nothing below one, is at that path, or several are. Make the prefabs before loading.
+    #[error(
+        "entity {entity} is `{path}` of a prefab, and {count} of the world's prefabs have that: one is needed"
+    )]
+    Prefab {
+        /// The number of the entity.
+        entity: usize,
+        /// Its path.
+        path: String,
+        /// How many have it.
         count: usize,
     },
     /// A number in `sources` stands for no entity of the save.

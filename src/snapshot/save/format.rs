@@ -21,7 +21,7 @@ pub(super) struct SaveFormat {
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
 pub trait WorldSaveExt {
-    /// Lets saves name a relation by a former name.
+    /// Lets saves name a relation by a former name. If the name of now is a former name too, that leads on.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

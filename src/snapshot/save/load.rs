@@ -4,6 +4,7 @@ use super::{
     error::{LoadError, SavedPlace},
     format::SaveFormat,
     names::Names,
+    prefabs::Prefabs,
     saved::{SaveId, SavedEntity, SavedPairs, SavedRelation},
     values,
 };
@@ -119,7 +120,9 @@ impl SavedPairs {
             _ => None,
         });
         for name in names.chain(entities) {
-            if let Some(now) = format.aliases.get(name) {
+            // Aliases in a circle lead nowhere.
+            for _ in 0..format.aliases.len() {
+                let Some(now) = format.aliases.get(name) else { break };
                 name.clone_from(now);
             }
         }
@@ -206,6 +209,7 @@ impl SavedPairs {
     ) -> Result<Vec<Entity>, LoadError> {
         let mut entities = Vec::with_capacity(self.entities.len());
         let mut numbers = EntityHashMap::<usize>::default();
+        let mut prefabs = None;
         for (number, saved) in self.entities.iter().enumerate() {
             let entity = match saved {
                 SavedEntity::Entity { id, name } => match find(world, number, saved) {
@@ -223,6 +227,16 @@ impl SavedPairs {
                 SavedEntity::Relation(name) => with_names(world, |names| {
                     names.relation(name).map(|id| names.store.registry().entry(id).entity)
                 })?,
+                SavedEntity::Prefab(path) => {
+                    let prefabs = prefabs.get_or_insert_with(|| Prefabs::of(world));
+                    match *prefabs.at(path) {
+                        [found] => found,
+                        ref all => {
+                            let (path, count) = (path.clone(), all.len());
+                            return Err(LoadError::Prefab { entity: number, path, count });
+                        }
+                    }
+                }
                 SavedEntity::Type(path) => {
                     let types = world.get_resource::<AppTypeRegistry>().map(|types| types.0.clone());
                     let types = types.as_ref().map(|types| types.read());
@@ -330,6 +344,7 @@ fn pair_of(error: &InsertPairError) -> Option<&AttemptedPair> {
         | InsertPairError::SameKey { pair, .. }
         | InsertPairError::SelfReference { pair }
         | InsertPairError::InsidePrefab { pair }
+        | InsertPairError::TwoValueTypes { pair }
         | InsertPairError::ValuesRemoved { pair, .. } => Some(pair),
         InsertPairError::Constraint(broken) => Some(&broken.pair),
         InsertPairError::Wildcard { .. }
@@ -359,6 +374,9 @@ struct Finder<'a> {
 impl EntityMapper for Finder<'_> {
     fn get_mapped(&mut self, source: Entity) -> Entity {
         let number = source.index_u32();
+        if source == Entity::PLACEHOLDER {
+            return source;
+        }
         match self.entities.get(number as usize) {
             Some(&entity) => entity,
             None => {

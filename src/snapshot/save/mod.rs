@@ -5,6 +5,7 @@ mod error;
 mod format;
 mod load;
 mod names;
+mod prefabs;
 mod saved;
 mod ser;
 mod values;

@@ -1,8 +1,8 @@
 //! What a save says.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
-use bevy_ecs::component::Component;
-use bevy_reflect::PartialReflect;
+use bevy_ecs::{component::Component, reflect::ReflectComponent};
+use bevy_reflect::{PartialReflect, Reflect};
 
 /// The number of the form in which saves are written.
 pub(super) const FORMAT: u32 = 1;
@@ -26,8 +26,9 @@ pub(super) const FORMAT: u32 = 1;
 /// assert!(world.entity(child).contains::<SaveId>());
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
-#[derive(Component, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Component, Reflect, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[component(immutable, clone_behavior = Ignore)]
+#[reflect(Component, Clone, PartialEq, Hash, Debug)]
 pub struct SaveId(pub u64);
 
 /// A snapshot of pairs in which nothing refers to a world: entities are numbers, relations are names, values are
@@ -44,7 +45,7 @@ pub struct SaveId(pub u64);
 /// | `format` | the number of this form: 1 |
 /// | `version` | that of the program: [`set_save_version`](super::WorldSaveExt::set_save_version) |
 /// | `all_relations` | the relations that are not listed had no pairs of these entities |
-/// | `entities` | a list: `Entity(id: .., name: ..)`, `Type("..")` or `Relation("..")` |
+/// | `entities` | a list: `Entity(id: .., name: ..)`, `Type("..")`, `Relation("..")` or `Prefab("..")` |
 /// | `sources` | numbers of the entities whose pairs these are, if it is not all |
 /// | `relations` | a list of `name`, `pairs`, and `orders` of sources |
 ///
@@ -79,6 +80,8 @@ pub enum SavedEntity {
     Type(String),
     /// The entity of a relation, by its name.
     Relation(String),
+    /// An entity of a prefab that the program makes, by its path.
+    Prefab(String),
 }
 
 /// The pairs of one relation in [`SavedPairs`].
@@ -99,6 +102,6 @@ pub struct SavedPair {
     pub source: u32,
     /// The target.
     pub target: u32,
-    /// The value. An entity in it with the index `n` stands for the `n`th of the save.
+    /// The value. An entity in it with the index `n` stands for the `n`th of the save, and `Entity::PLACEHOLDER` for itself.
     pub value: Option<Box<dyn PartialReflect>>,
 }

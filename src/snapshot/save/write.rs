@@ -4,11 +4,13 @@ use super::{
     error::SaveError,
     format::SaveFormat,
     names::Names,
+    prefabs::Prefabs,
     saved::{SaveId, SavedEntity, SavedPair, SavedPairs, SavedRelation},
     values,
 };
 use crate::{
     fetch,
+    names::WorldNameExt,
     relation::{EntityName, RelationName},
     snapshot::pairs::{KeptValue, PairSnapshot, RelationPairs, key},
 };
@@ -37,14 +39,19 @@ impl PairSnapshot {
     /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. A save that is loaded into an empty
     /// world and made again is equal.
     ///
+    /// The entities of a [`Prefab`](crate::prefab::Prefab) that have no `SaveId` are the program's own: their pairs are left out,
+    /// unless the filter lists them as sources, and pairs with them as targets have their [path](crate::names). An entity in a value
+    /// that is dead is saved as [`Entity::PLACEHOLDER`].
+    ///
     /// # Errors
-    /// If a relation has no unique name, or a type is not registered.
+    /// If a relation has no unique name, or a type is not registered; if a pair has an entity of a prefab as its target that has no
+    /// path of its own.
     pub fn to_saved(&self, world: &World) -> Result<SavedPairs, SaveError> {
         self.with_writer(world, Self::write).map(Option::unwrap_or_default)
     }
 
     /// Gives each entity of the snapshot that has no [`SaveId`] one that no other entity of the world has, so that a save
-    /// can be loaded into this same world.
+    /// can be loaded into this same world. The entities of prefabs get none, since they are found by their paths.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -90,7 +97,8 @@ impl PairSnapshot {
         let no_types = TypeRegistry::empty();
         let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
         let types = types.as_deref().unwrap_or(&no_types);
-        run(self, Writer { snapshot: self, types, names: Names { world, store, types } }).map(Some)
+        let prefabs = Prefabs::of(world);
+        run(self, Writer { snapshot: self, types, names: Names { world, store, types }, prefabs }).map(Some)
     }
 
     fn write(&self, writer: Writer<'_>) -> Result<SavedPairs, SaveError> {
@@ -102,7 +110,14 @@ impl PairSnapshot {
             }
         }
         relations.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut sources = self.filter.chosen().map(|chosen| listed.numbers_of(chosen));
+        let mut sources = match self.filter.chosen() {
+            Some(chosen) => Some(listed.numbers_of(chosen.iter())),
+            None => {
+                let is_saved = |entity: &&Entity| !writer.is_left_out(**entity);
+                let saved = listed.numbers_of(listed.numbers.keys().filter(is_saved));
+                (saved.len() < listed.entities.len()).then_some(saved)
+            }
+        };
         sources.iter_mut().for_each(|sources| sources.sort_unstable());
         Ok(SavedPairs {
             version: writer.names.world.get_resource::<SaveFormat>().map_or(0, |format| format.version),
@@ -135,8 +150,8 @@ struct Listed {
 }
 
 impl Listed {
-    fn numbers_of(&self, entities: &[Entity]) -> Vec<u32> {
-        entities.iter().filter_map(|entity| self.numbers.get(entity)).copied().collect()
+    fn numbers_of<'a>(&self, entities: impl Iterator<Item = &'a Entity>) -> Vec<u32> {
+        entities.filter_map(|entity| self.numbers.get(entity)).copied().collect()
     }
 }
 
@@ -144,6 +159,7 @@ struct Writer<'a> {
     snapshot: &'a PairSnapshot,
     types: &'a TypeRegistry,
     names: Names<'a>,
+    prefabs: Prefabs,
 }
 
 /// Notes the entities in a value.
@@ -158,28 +174,43 @@ impl EntityMapper for Collector<'_> {
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
-/// Replaces the entities in a value by their numbers.
+/// Replaces the entities in a value by their numbers, and those that are dead by none.
 struct Numberer<'a>(&'a EntityHashMap<u32>);
 
 impl EntityMapper for Numberer<'_> {
     fn get_mapped(&mut self, source: Entity) -> Entity {
-        self.0.get(&source).and_then(|&number| Entity::from_raw_u32(number)).unwrap_or(source)
+        let number = self.0.get(&source).and_then(|&number| Entity::from_raw_u32(number));
+        number.unwrap_or(Entity::PLACEHOLDER)
     }
 
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
 impl Writer<'_> {
+    /// Whether the pairs of a source are not in the save.
+    fn is_left_out(&self, source: Entity) -> bool {
+        let is_chosen = || self.snapshot.filter.chosen().is_some_and(|chosen| chosen.contains(&source));
+        self.prefabs.contains(source) && !is_chosen()
+    }
+
     fn entities(&self) -> Result<Listed, SaveError> {
+        let world = self.names.world;
         let mut found = EntityHashSet::default();
+        let mut in_values = EntityHashSet::default();
         for kept in &self.snapshot.relations {
-            found.extend(kept.pairs.iter().flat_map(|&(source, target)| [source, target]));
-            for value in kept.values.iter().flatten() {
-                if let Some(mut value) = self.value(kept, value)? {
-                    values::map(self.types, &mut *value, &mut Collector(&mut found));
+            for (at, &(source, target)) in kept.pairs.iter().enumerate() {
+                if self.is_left_out(source) {
+                    continue;
+                }
+                found.extend([source, target]);
+                if let Some(Some(value)) = kept.values.get(at)
+                    && let Some(mut value) = self.value(kept, value)?
+                {
+                    values::map(self.types, &mut *value, &mut Collector(&mut in_values));
                 }
             }
         }
+        found.extend(in_values.into_iter().filter(|&entity| world.entities().contains_spawned(entity)));
         found.extend(self.snapshot.filter.chosen().into_iter().flatten());
         let mut found: Vec<Entity> = found.into_iter().collect();
         found.sort_unstable_by_key(|&entity| key(entity));
@@ -232,6 +263,11 @@ impl Writer<'_> {
             return info.map(|info| SavedEntity::Type(info.type_path().into())).ok_or_else(unknown);
         }
         let world = self.names.world;
+        if self.is_left_out(entity) {
+            let unfit = || SaveError::UnnamedPrefab { entity: EntityName::new(world, entity) };
+            let path = world.path_of(entity).filter(|path| self.prefabs.at(path).len() == 1);
+            return path.map(SavedEntity::Prefab).ok_or_else(unfit);
+        }
         let id = world.get::<SaveId>(entity).map_or_else(|| ids.next_for(entity), |id| id.0);
         let name = world.get::<Name>(entity).map(|name| String::from(name.as_str()));
         Ok(SavedEntity::Entity { id, name })
@@ -245,6 +281,9 @@ impl Writer<'_> {
         let number = |entity| numbers.get(&entity).copied().unwrap_or(u32::MAX);
         let mut pairs = Vec::with_capacity(kept.pairs.len());
         for (at, &(source, target)) in kept.pairs.iter().enumerate() {
+            if self.is_left_out(source) {
+                continue;
+            }
             let mut value = match kept.values.get(at) {
                 Some(Some(value)) => self.value(kept, value)?,
                 _ => None,
@@ -258,9 +297,12 @@ impl Writer<'_> {
         pairs.sort_by_key(|pair| pair.source);
         let orders = kept.orders.iter();
         let orders = orders.map(|(target, sources)| {
-            (number(target), sources.iter().map(|&source| number(source)).collect())
+            let saved = sources.iter().filter(|&&source| !self.is_left_out(source));
+            (number(target), saved.map(|&source| number(source)).collect())
         });
         let mut orders: Vec<(u32, Vec<u32>)> = orders.collect();
+        // A target without sources in the save may not be in it either.
+        orders.retain(|(_, sources)| !sources.is_empty());
         orders.sort_unstable_by_key(|&(target, _)| target);
         Ok(SavedRelation { name: self.names.of_relation(kept.id)?, pairs, orders })
     }
