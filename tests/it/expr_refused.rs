@@ -180,6 +180,48 @@ struct Serial;
 struct Fuel;
 
 #[test]
+fn what_a_name_may_mean_is_listed_in_ways_that_mean_one_thing() {
+    #[derive(Component, bevy_reflect::Reflect)]
+    #[type_path = "game"]
+    struct Ship;
+
+    let mut world = Written::new(&[]).world;
+    let types = world.get_resource_or_init::<bevy_ecs::reflect::AppTypeRegistry>().clone();
+    types.write().register::<Ship>();
+    world.register_component::<Ship>();
+    let ship = world.spawn((Name::new("Ship"), Ship)).id();
+    let error = |world: &mut World, text: &str| PairExpr::parse(text).unwrap().compile(world).unwrap_err();
+    let message = error(&mut world, "Ship").message().to_owned();
+    assert_eq!(
+        message,
+        format!(
+            "the name means several things: the type `game::Ship`, the entity {ship} (`#{}`)",
+            ship.to_bits()
+        )
+    );
+    for (text, rows) in [("game::Ship".to_string(), 1), (format!("#{}", ship.to_bits()), 0)] {
+        let mut expr = PairExpr::parse(&*text).unwrap().compile(&mut world).unwrap();
+        let mut count = 0;
+        expr.for_each(&world, |_| count += 1).unwrap();
+        assert_eq!(count, rows, "{text}");
+    }
+    // Types that are not reflected have an entity once they are used as one.
+    world.register_component_name::<Fuel>("Fuel");
+    world.spawn(Name::new("Fuel"));
+    assert!(
+        error(&mut world, "Fuel")
+            .message()
+            .contains("several things: the component of that name, the entity")
+    );
+    let fuel = world.entity_of::<Fuel>().to_bits();
+    assert!(
+        error(&mut world, "Fuel")
+            .message()
+            .contains(&format!("several things: a type (`#{fuel}`), the entity"))
+    );
+}
+
+#[test]
 fn every_error_of_a_world_has_its_place_the_text_and_what_was_expected() {
     let mut world = Written::new(&["Bob Tag", "e1 Tag (A, e2)", "Inner (ChildOf, Bob)"]).world;
     world.register_component_name::<Fuel>("Fuel").register_component_name::<Serial>("Serial");

@@ -112,16 +112,28 @@ impl Binder<'_> {
         }
     }
 
+    /// Something that a name may mean, in the way in which nothing else can be meant.
     fn describe(&self, meaning: &Meaning) -> String {
-        let component = |id| {
-            let component = self.context.access().components().get_id(id);
-            component.map_or_else(|| "a type".to_string(), |id| format!("the component {}", id.index()))
-        };
         match meaning {
-            Meaning::Type(id) => component(*id),
-            Meaning::Entity(entity) => format!("the entity {entity}"),
-            Meaning::Member(id, field) => format!("the field {field} of {}", component(*id)),
+            Meaning::Type(id) => self.describe_type(*id),
+            Meaning::Entity(entity) => format!("the entity {entity} (`#{}`)", entity.to_bits()),
+            Meaning::Member(id, field) => format!("the field {field} of {}", self.describe_type(*id)),
         }
+    }
+
+    fn describe_type(&self, id: TypeId) -> String {
+        let access = self.context.access();
+        #[cfg(feature = "bevy_reflect")]
+        if let Some(types) = access.types()
+            && let Some(info) = types.read().get_type_info(id)
+        {
+            return format!("the type `{}`", info.type_path());
+        }
+        let entity = access.store().and_then(|store| store.registry().entity_of(id));
+        entity.map_or_else(
+            || "the component of that name".into(),
+            |entity| format!("a type (`#{}`)", entity.to_bits()),
+        )
     }
 
     /// How the language writes an entity.

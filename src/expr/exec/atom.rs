@@ -1,8 +1,6 @@
 //! Finding each way in which a term holds: everything that a term can ask, by definition.
 //!
-//! What is asked most often has operations of its own, which do the same for whole batches; see [`produce`].
-//!
-//! [`produce`]: super::produce
+//! What is asked most often has operations of its own, which do the same for whole batches; see [`super::produce`].
 
 use super::buffers::AtomBuffers;
 use crate::{
@@ -31,7 +29,7 @@ pub(crate) struct Found {
 
 /// A position, for one row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Arg {
+pub(super) enum Arg {
     Known(Entity),
     /// A component that no entity stands for.
     Component(ComponentId),
@@ -41,16 +39,16 @@ enum Arg {
     Nothing,
 }
 
-type Flow = ControlFlow<()>;
+pub(super) type Flow = ControlFlow<()>;
 
 /// Evaluates a term for one row.
 pub(crate) struct Matcher<'a, 'w> {
-    view: View<'w>,
-    op: &'a AtomOp,
+    pub(super) view: View<'w>,
+    pub(super) op: &'a AtomOp,
     buffers: &'a mut AtomBuffers,
-    source: Arg,
-    first: Arg,
-    second: Arg,
+    pub(super) source: Arg,
+    pub(super) first: Arg,
+    pub(super) second: Arg,
     /// Which of the subtypes is looked for, if not every one.
     subtype: Option<usize>,
     /// `*` does not match these.
@@ -90,11 +88,14 @@ impl<'a, 'w> Matcher<'a, 'w> {
 
     /// Whether there is a way.
     pub(crate) fn exists(&mut self) -> bool {
-        self.each(&mut |_| Flow::Break(())).is_break()
+        self.is_stored().unwrap_or_else(|| self.each(&mut |_| Flow::Break(())).is_break())
     }
 
     /// Every way, until `emit` breaks.
     pub(crate) fn each(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Flow {
+        if let Some(flow) = self.each_stored(emit) {
+            return flow;
+        }
         match self.source {
             Arg::Nothing | Arg::Component(_) => Flow::Continue(()),
             Arg::Known(source) => self.of_source(source, emit),
@@ -578,7 +579,7 @@ impl<'a, 'w> Matcher<'a, 'w> {
     }
 
     /// Counts a step; a break if there are no more.
-    fn step(&mut self) -> Flow {
+    pub(super) fn step(&mut self) -> Flow {
         self.buffers.steps += 1;
         if self.buffers.is_over() { Flow::Break(()) } else { Flow::Continue(()) }
     }

@@ -1,6 +1,7 @@
 //! Running a plan: stages hand batches of rows on to each other, and one goes back to the stage before it only
 //! when a batch is used up.
 
+mod any_relation;
 mod atom;
 mod batch;
 mod branch;

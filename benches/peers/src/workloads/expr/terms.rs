@@ -146,7 +146,8 @@ pub(super) fn any_relation(size: usize) -> Vec<Workload> {
     let to_one: Terms = |scene| {
         vec![scene.has(0), Term::with(crate::flecs::pair(crate::flecs::wildcard(), scene.entities[0]))]
     };
-    let to_each: Terms = |scene| vec![scene.has(0), Term::to_variable(crate::flecs::wildcard(), c"t")];
+    // Flecs refuses a variable beside `*`.
+    let to_each: Terms = |scene| vec![scene.has(0), Term::any_target(crate::flecs::wildcard())];
     let to_none: Terms = |scene| vec![scene.has(0), Term::any_target(crate::flecs::wildcard()).negated()];
     vec![
         with("expr_any_relation", "A, (*, E0)", None, to_one),
