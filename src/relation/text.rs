@@ -258,9 +258,47 @@ fn set(
     }
 }
 
+/// Finds the value of which the debug text is a word.
+fn of_word<T: fmt::Debug + Copy>(
+    name: &'static str,
+    values: &'static [&'static str],
+    all: &[T],
+    word: &str,
+) -> Result<T, ParseTraitsError> {
+    let found = all.iter().copied().find(|value| format!("{value:?}") == word);
+    found.ok_or_else(|| {
+        let nearest = spelling::nearest(word, values);
+        ParseTraitsError::UnknownValue { name, word: shorten(word), values, nearest }
+    })
+}
+
+/// Reads the name of a variant, as in `on_target_despawn = Despawn`.
+///
+/// # Errors
+/// If it is another word; see [`ParseTraitsError::UnknownValue`].
+impl FromStr for CleanupPolicy {
+    type Err = ParseTraitsError;
+
+    fn from_str(word: &str) -> Result<Self, ParseTraitsError> {
+        of_word("CleanupPolicy", POLICIES, &[Self::Remove, Self::Despawn, Self::Refuse], word)
+    }
+}
+
+/// Reads the name of a variant, as in `storage = "Table"`.
+///
+/// # Errors
+/// If it is another word; see [`ParseTraitsError::UnknownValue`].
+impl FromStr for RelationStorage {
+    type Err = ParseTraitsError;
+
+    fn from_str(word: &str) -> Result<Self, ParseTraitsError> {
+        let words = &["Store", "Table", "Fragmenting"];
+        of_word("RelationStorage", words, &[Self::Store, Self::Table, Self::Fragmenting], word)
+    }
+}
+
 fn policy(word: &str) -> Option<CleanupPolicy> {
-    let policies = [CleanupPolicy::Remove, CleanupPolicy::Despawn, CleanupPolicy::Refuse];
-    policies.into_iter().find(|policy| format!("{policy:?}") == word)
+    word.parse().ok()
 }
 
 /// Writes what stands inside of `#[relation(..)]`. Reading it gives the same traits, but for those that name a type or

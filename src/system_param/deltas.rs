@@ -39,12 +39,12 @@ impl PairDelta {
     }
 }
 
-/// It is not known what happened since the last read, or there was none, of [`PairDeltas`]: what is derived from pairs has to start from
-/// those that there are. The next read reports what happened since this one.
+/// [`PairDeltas`] does not know what has happened: this is the first read, or changes were dropped since the last one. What is derived
+/// from pairs has to start from the existing ones. The next read reports what happened since this one.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
-    "not every change of the pairs of {relation} is known since they were read last, if they were: start from the pairs that \
-     there are"
+    "the changes of the pairs of {relation} are not known: this is the first read, or changes were dropped since the last one; start from \
+     the existing pairs"
 )]
 pub struct DeltaGap {
     /// The relation, or one of them.

@@ -2,7 +2,7 @@
 
 use super::{
     ast::Span,
-    spelling::{SHOWN, shorten},
+    spelling::{SHOWN, is_invisible, shorten, visible},
 };
 use alloc::{borrow::Cow, boxed::Box, format, string::String};
 use core::{fmt, ops::Range};
@@ -48,7 +48,7 @@ pub enum ExprErrorKind {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExprError(Box<Inner>);
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 struct Inner {
     kind: ExprErrorKind,
     line: usize,
@@ -62,7 +62,7 @@ struct Inner {
 }
 
 /// Part of a line of the text, and which characters of it are meant.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 struct Excerpt {
     line: String,
     marked: Range<usize>,
@@ -116,7 +116,7 @@ impl fmt::Display for ExprError {
         write!(f, "{line}:{column}: {message}")?;
         match (kind, &**found) {
             (ExprErrorKind::Syntax, "") => f.write_str(", found the end")?,
-            (ExprErrorKind::Syntax, found) => write!(f, ", found `{found}`")?,
+            (ExprErrorKind::Syntax, found) => write!(f, ", found `{}`", visible(found))?,
             _ => {}
         }
         match (suggestion, kind) {
@@ -135,9 +135,10 @@ impl fmt::Display for ExprError {
     }
 }
 
+/// The same as displayed: it is what is printed if `main` returns the error.
 impl fmt::Debug for ExprError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -233,9 +234,15 @@ impl Excerpt {
         let left_out = marked.saturating_sub(SHOWN);
         let end = range.end.min(start_of_line + line.len());
         let length = text[range.start..end].chars().count().clamp(1, SHOWN);
-        // A tab would put the mark at another place than the text.
+        // A tab, or what has no width, would put the mark at another place than the text.
         let shown = line.chars().skip(left_out).take(marked - left_out + length + SHOWN);
-        let line = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let shown = shown.map(|c| match c {
+            '\u{a0}' => ' ',
+            c if c.is_control() => ' ',
+            c if is_invisible(c) => char::REPLACEMENT_CHARACTER,
+            c => c,
+        });
+        let line = shown.collect();
         Self { line, marked: marked - left_out..marked - left_out + length }
     }
 }

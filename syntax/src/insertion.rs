@@ -265,9 +265,17 @@ fn structure(lexer: &mut Lexer<'_>, open: Span, depth: usize) -> Lexed<NewValue>
         if fields.iter().any(|field| field.name == name) {
             return Err(Diagnostic::rule(span, "the field has a value already"));
         }
-        match lexer.token()? {
-            (Token::Sign(Sign::Colon), _) => {}
-            (_, span) => return Err(Diagnostic::syntax(span, "`:` and the value of the field")),
+        lexer.skip_blanks()?;
+        let equals = lexer.equals_sign();
+        match lexer.token() {
+            Ok((Token::Sign(Sign::Colon), _)) => {}
+            other => {
+                let expected = "`:` and the value of the field";
+                return Err(match equals {
+                    Some(span) => Diagnostic::syntax(span, expected).suggest(":"),
+                    None => Diagnostic::syntax(other?.1, expected),
+                });
+            }
         }
         let value = value(lexer, depth)?;
         fields.push(NewField { name, span, value });

@@ -4,7 +4,7 @@ use super::{
     ast::{IdKind, Literal, Path, Span},
     error::Diagnostic,
 };
-use alloc::{borrow::ToOwned, boxed::Box, string::String, vec, vec::Vec};
+use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec, vec::Vec};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
@@ -103,6 +103,12 @@ impl<'a> Lexer<'a> {
         Span::new(self.at..self.at + self.peek().map_or(0, char::len_utf8))
     }
 
+    /// Where a `=` comes next that is not `==`.
+    pub(super) fn equals_sign(&self) -> Option<Span> {
+        let is_one = self.rest().starts_with('=') && !self.rest().starts_with("==");
+        is_one.then(|| self.here())
+    }
+
     pub(super) fn skip_blanks(&mut self) -> Lexed<()> {
         loop {
             let rest = self.rest();
@@ -161,12 +167,15 @@ impl<'a> Lexer<'a> {
             Some('|') => self.if_next('|', Sign::Or, Sign::Pipe)?,
             Some('!') => self.if_next('=', Sign::NotEqual, Sign::Not)?,
             Some('.') => self.if_next('.', Sign::Dots, Sign::Dot)?,
+            Some('<') if self.take('>') => return Err(self.other_sign(here, "!=")),
             Some('<') => self.if_next('=', Sign::LessOrEqual, Sign::Less)?,
             Some('>') => self.if_next('=', Sign::GreaterOrEqual, Sign::Greater)?,
             Some('=') if self.take_after_blanks('=')? => Sign::Equal,
             Some('~') if self.take_after_blanks('=')? => Sign::Matches,
-            Some('=') => return Err(Diagnostic::syntax(here, "`==`").suggest("==")),
-            Some('~') => return Err(Diagnostic::syntax(here, "`~=`").suggest("~=")),
+            Some('=') if self.take('>') => return Err(self.other_sign(here, ">=")),
+            Some('=') if self.take('<') => return Err(self.other_sign(here, "<=")),
+            Some('=') => return Err(self.other_sign(here, "==")),
+            Some('~') => return Err(self.other_sign(here, "~=")),
             Some('&') => {
                 self.take_after_blanks('&')?;
                 let expected = "`,` between conditions that hold at once";
@@ -175,6 +184,11 @@ impl<'a> Lexer<'a> {
             Some(';') => return Err(Diagnostic::syntax(here, "`,` between terms").suggest(",")),
             _ => return Err(Diagnostic::syntax(here, "a name or a sign of the query language")),
         }))
+    }
+
+    /// That what began at `start` is written with another sign.
+    fn other_sign(&self, start: Span, sign: &str) -> Box<Diagnostic> {
+        Diagnostic::syntax(self.since(start.range().start), &format!("`{sign}`")).suggest(sign)
     }
 
     /// Blanks are allowed inside operators.

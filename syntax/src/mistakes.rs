@@ -1,13 +1,32 @@
-//! Parts of a term in another order than they are read in: what was meant is known, and the error says how to write it.
+//! Parts of a term in another order than they are read in, and words and signs of other languages: what was meant is known, and the
+//! error says how to write it.
 
 use super::{
-    ast::{Arg, IdKind, Span},
+    ast::{Arg, Flag, Flags, IdKind, Span},
     error::Diagnostic,
     lex::{Lexed, Lexer, Sign, Token},
     parse::Parser,
-    value,
+    spelling, value,
 };
-use alloc::{boxed::Box, format, string::String};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+
+const FLAGS: &str = "`self`, `up`, `down`, `cascade`, `desc` or `all`";
+
+/// A string in the place of a name.
+pub(super) fn quoted_name(span: Span, name: &str) -> Box<Diagnostic> {
+    let fault = Diagnostic::syntax(span, "a name without quotes, a variable, `*`, `_` or `#bits`");
+    let is_name = name.starts_with(|c: char| c.is_alphabetic())
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.'))
+        && !name.contains("..")
+        && !name.ends_with([' ', '.']);
+    if is_name { fault.suggest(name.replace(' ', "\\ ")) } else { fault }
+}
+
+/// A word in small letters, if that is one of traversals and the word is not.
+fn in_small_letters(word: &str) -> Option<String> {
+    let small = word.to_ascii_lowercase();
+    (small != word && Flag::of_word(&small).is_some()).then_some(small)
+}
 
 impl<'a> Parser<'a> {
     /// At the start of a term: whether it is `3 < Health.hp`.
@@ -44,8 +63,112 @@ impl<'a> Parser<'a> {
         Some(fault.suggest(format!("{field} {sign} {literal}")))
     }
 
+    /// After a term, where neither a comma nor the end comes.
+    pub(super) fn not_after_term(&self, expected: &'static str) -> Box<Diagnostic> {
+        let last = &self.text[self.last.range()];
+        if self.word().eq_ignore_ascii_case("and") {
+            let expected = "`,` between conditions that hold at once";
+            Diagnostic::syntax(self.span, expected).suggest(",")
+        } else if self.word().eq_ignore_ascii_case("or") {
+            Diagnostic::syntax(self.span, "`||` between alternatives").suggest("||")
+        } else if last.eq_ignore_ascii_case("not") && matches!(self.token, Token::Id(_)) {
+            Diagnostic::syntax(self.last, "`!` before what must not hold").suggest("!")
+        } else {
+            self.expected(expected)
+        }
+    }
+
+    /// After a name, at a sign; or at another word, if the name has a blank: `(DockedTo, New Oslo)`.
+    pub(super) fn expect_after_name(&mut self, sign: Sign, expected: &'static str) -> Lexed<()> {
+        if self.take(sign)? {
+            return Ok(());
+        }
+        let is_word = |token: &Token| matches!(token, Token::Id(IdKind::Path(path)) if path.0.len() == 1);
+        let start = self.last;
+        if !is_word(&self.token) || !self.text[start.range()].starts_with(char::is_alphabetic) {
+            return Err(self.expected(expected));
+        }
+        let (mut end, mut words) = (self.span, self.clone());
+        while is_word(&words.token) && Flag::of_word(words.word()).is_none() {
+            end = words.span;
+            if words.advance().is_err() {
+                break;
+            }
+        }
+        if !matches!(words.token, Token::Sign(Sign::Comma | Sign::ParenClose)) {
+            return Err(self.expected(expected));
+        }
+        let name = start.to(end);
+        let spelling = self.text[name.range()].split_whitespace().collect::<Vec<_>>().join("\\ ");
+        Err(Diagnostic::syntax(name, "a backslash before each blank in a name").suggest(spelling))
+    }
+
+    /// After the source in parentheses: whether it is `Up` of `Ship(Up PartOf)`.
+    pub(super) fn check_capital_flag(&self) -> Lexed<()> {
+        let word = &self.text[self.last.range()];
+        match in_small_letters(word).filter(|_| matches!(self.token, Token::Id(_) | Token::Number(_))) {
+            Some(small) => Err(Diagnostic::syntax(self.last, FLAGS).suggest(small)),
+            None => Ok(()),
+        }
+    }
+
+    /// At a word that is none of a traversal, after some that are.
+    pub(super) fn no_flag(&self, before: Flags) -> Box<Diagnostic> {
+        let word = self.word();
+        let known = Flag::ALL.map(|(_, word)| word);
+        if let Some(small) = in_small_letters(word) {
+            self.expected(FLAGS).suggest(small)
+        } else if let Some(nearest) = spelling::nearest(word, &known) {
+            self.expected(FLAGS).suggest(nearest)
+        } else if before.words().next().is_none() && matches!(self.token, Token::Id(_)) {
+            // `Ship | Station`
+            Diagnostic::syntax(self.last, "`||` between alternatives").suggest("||")
+        } else {
+            self.expected(FLAGS)
+        }
+    }
+
+    /// After the `(` of a pair: whether it is `(!DockedTo, Earth)`.
+    pub(super) fn check_negation_inside(&mut self, open: Span) -> Lexed<()> {
+        let not = self.span;
+        if !self.is(Sign::Not) {
+            return Ok(());
+        }
+        let fault = self.expected("a relation: `!` stands before the parentheses");
+        while !matches!(self.advance()?, Token::Sign(Sign::ParenClose) | Token::End) {}
+        if self.text[self.last.range()] != *")" {
+            return Err(fault);
+        }
+        let pair = &self.text[not.range().end..self.last.range().end];
+        let fault = Diagnostic::syntax(open.to(self.last), "`!` before the parentheses");
+        Err(fault.suggest(format!("!({}", pair.trim_start())))
+    }
+
+    /// After `(Equips` or `(Ship`: whether it is `(Equips[Head], $item)` or `(Ship || Station)`.
+    pub(super) fn check_inside_pair(&mut self, open: Span, first: &Arg) -> Lexed<()> {
+        if self.is(Sign::BracketOpen) {
+            return Err(self.key_in_pair(open, first)?);
+        }
+        if !self.is(Sign::Or) {
+            return Ok(());
+        }
+        let fault = self.expected("`,` and a target");
+        let mut depth = 1;
+        while depth > 0 {
+            match self.advance()? {
+                Token::Sign(Sign::ParenOpen) => depth += 1,
+                Token::Sign(Sign::ParenClose) => depth -= 1,
+                Token::End => return Err(fault),
+                _ => {}
+            }
+        }
+        let alternatives = &self.text[open.range().end..self.last.range().start];
+        let fault = Diagnostic::syntax(open.to(self.last), "braces around alternatives");
+        Err(fault.suggest(format!("{{{alternatives}}}")))
+    }
+
     /// After `(Equips`, at the `[` of `(Equips[Head], $item)`.
-    pub(super) fn key_in_pair(&mut self, open: Span, relation: &Arg) -> Lexed<Box<Diagnostic>> {
+    fn key_in_pair(&mut self, open: Span, relation: &Arg) -> Lexed<Box<Diagnostic>> {
         let key = self.in_brackets()?;
         self.expect(Sign::Comma, "`,` and a target")?;
         let start = self.span;

@@ -9,6 +9,7 @@ use super::{
     error::{Diagnostic, ExprError},
     legacy,
     lex::{Lexed, Lexer, Sign, Token},
+    mistakes,
     print::Place,
 };
 use alloc::{
@@ -187,7 +188,7 @@ impl<'a> Parser<'a> {
         while self.token != *closer {
             self.clause(&mut clauses)?;
             if !self.take(Sign::Comma)? && self.token != *closer {
-                return Err(self.expected(expected));
+                return Err(self.not_after_term(expected));
             }
         }
         Ok(clauses)
@@ -303,11 +304,10 @@ impl<'a> Parser<'a> {
     fn pair(&mut self, start: Span, access: Option<Access>, operator: Operator) -> Lexed<Group> {
         let open = self.span;
         self.advance()?;
+        self.check_negation_inside(open)?;
         let first = self.arg()?;
-        if self.is(Sign::BracketOpen) {
-            return Err(self.key_in_pair(open, &first)?);
-        }
-        self.expect(Sign::Comma, "`,` and a target")?;
+        self.check_inside_pair(open, &first)?;
+        self.expect_after_name(Sign::Comma, "`,` and a target")?;
         let source = Some(Arg::this(first.id.span));
         let args = self.targets(source)?;
         self.expand(start, access, operator, first, args)
@@ -410,7 +410,8 @@ impl<'a> Parser<'a> {
         if self.take(Sign::ParenClose)? {
             return Ok(Args { source, targets: Vec::new(), any_of: false });
         }
-        self.expect(Sign::Comma, "`,` or `)`")?;
+        self.check_capital_flag()?;
+        self.expect_after_name(Sign::Comma, "`,` or `)`")?;
         self.targets(source)
     }
 
@@ -421,7 +422,7 @@ impl<'a> Parser<'a> {
             false => (Sign::Comma, "`,`, `||` or `)`"),
         };
         while !self.take(Sign::ParenClose)? {
-            self.expect(separator, expected)?;
+            self.expect_after_name(separator, expected)?;
             args.targets.push(self.target()?);
             if !args.any_of {
                 expected = "`,` or `)`";
@@ -520,6 +521,7 @@ impl<'a> Parser<'a> {
         match &self.token {
             Token::Id(kind) => legacy::check_variable(kind, span)?,
             Token::Dollar => return Err(self.expected("a variable name after `$`")),
+            Token::Text(name) => return Err(mistakes::quoted_name(span, name)),
             Token::Number(number) => {
                 let message = "the bits of an entity have a `#` before them";
                 return Err(Diagnostic::older(span, message, format!("#{number}")));
@@ -541,7 +543,7 @@ impl<'a> Parser<'a> {
             let Some(flag) = Flag::of_word(word) else {
                 return Err(match legacy::flag(word) {
                     Some(_) => self.older_traversal(flags, in_parens)?,
-                    None => self.expected("`self`, `up`, `down`, `cascade`, `desc` or `all`"),
+                    None => self.no_flag(flags),
                 });
             };
             if in_parens && self.ahead()? == Token::Sign(Sign::ParenOpen) {

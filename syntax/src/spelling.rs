@@ -13,9 +13,37 @@ pub fn shorten(text: &str) -> String {
     }
 }
 
-/// The known name nearest to `name`, if one is near.
+/// Whether a character cannot be seen, or not be told from a blank.
+pub(crate) fn is_invisible(c: char) -> bool {
+    let others = ['\u{a0}', '\u{ad}', '\u{feff}'];
+    c.is_control()
+        || others.contains(&c)
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}')
+}
+
+/// The text with escapes in the place of characters that cannot be seen.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars() {
+        match is_invisible(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Words of Flecs that are another word here.
+const OF_FLECS: [(&str, &str); 2] = [("Delete", "Despawn"), ("Panic", "Refuse")];
+
+/// The known name nearest to `name`, if one is near, or the one that stands for a word of Flecs.
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = folded(name);
+    let of_flecs = OF_FLECS.into_iter().find(|(word, _)| folded(word) == name);
+    let stands_for = of_flecs.and_then(|(_, here)| known.iter().find(|known| **known == here));
+    if let Some(known) = stands_for {
+        return Some(*known);
+    }
     let (edits, nearest) = known.iter().map(|known| (distance(&name, &folded(known)), *known)).min()?;
     (edits <= allowed(nearest)).then_some(nearest)
 }
@@ -97,6 +125,13 @@ mod tests {
     fn a_quoted_or_qualified_name_is_recognised() {
         assert_eq!(guess("\"Despawn\""), Some("Despawn"));
         assert_eq!(guess("CleanupPolicy :: Despawn"), Some("Despawn"));
+    }
+
+    #[test]
+    fn a_word_of_flecs_is_recognised() {
+        assert_eq!(nearest("Delete", &["Remove", "Despawn", "Refuse"]), Some("Despawn"));
+        assert_eq!(nearest("Panic", &["Remove", "Despawn", "Refuse"]), Some("Refuse"));
+        assert_eq!(nearest("Delete", &["Store"]), None);
     }
 
     #[test]

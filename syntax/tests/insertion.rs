@@ -260,3 +260,12 @@ fn no_text_makes_reading_panic() {
     }
     assert!(read > 100 && asked > 100 && wrong > 1000, "{read} {asked} {wrong}");
 }
+
+#[test]
+fn an_equals_sign_in_the_place_of_a_colon_is_mended() {
+    let error = parse_insertion("Health { hp = 1 }").unwrap_err();
+    assert_eq!((error.found(), error.suggestion()), ("=", Some(":")), "{error}");
+    assert_eq!(error.message(), "expected `:` and the value of the field");
+    let error = parse_insertion("Health { hp 1 }").unwrap_err();
+    assert_eq!((error.found(), error.suggestion()), ("1", None), "{error}");
+}

@@ -137,6 +137,33 @@ fn other_mistakes_are_mended_too() {
         ("!R(a, b, c) || A", "{!R(a, b), !R(b, c)} || A"),
         ("Tag(up 3)", "Tag(up ChildOf 3)"),
         ("Tag(self|up 3)", "Tag(self|up ChildOf 3)"),
+        ("Health.hp => 5", "Health.hp >= 5"),
+        ("Health.hp =< 5", "Health.hp <= 5"),
+        ("Health.hp <> 5", "Health.hp != 5"),
+        ("$x <> A", "$x != A"),
+        ("Ship and A", "Ship, A"),
+        ("Ship AND (R, A)", "Ship, (R, A)"),
+        ("Ship or A", "Ship || A"),
+        ("not Ship", "!Ship"),
+        ("A, not Ship", "A, !Ship"),
+        ("Ship | A", "Ship || A"),
+        ("Ship|A", "Ship || A"),
+        ("Tag(Sol|A)", "-"),
+        ("(Ship || A)", "{Ship || A}"),
+        ("(Ship || A(up)), B", "{Ship || A(up)}, B"),
+        ("(R, New Oslo)", "(R, New\\ Oslo)"),
+        ("(R, New Oslo, A)", "(R, New\\ Oslo), R(New\\ Oslo, A)"),
+        ("(R, The Great   Wall)", "(R, The\\ Great\\ Wall)"),
+        ("(Docked To, A)", "(Docked\\ To, A)"),
+        ("Tag(New Oslo)", "Tag(New\\ Oslo)"),
+        ("(R, \"New Oslo\")", "(R, New\\ Oslo)"),
+        ("(R, \"Sol.Earth\")", "(R, Sol.Earth)"),
+        ("(!R, A)", "!(R, A)"),
+        ("(! R, A), B", "!(R, A), B"),
+        ("Ship(Up R)", "Ship(up R)"),
+        ("Ship(SELF|up R)", "-"),
+        ("Ship($x|Up)", "Ship($x|up)"),
+        ("Ship($x|cascde)", "Ship($x|cascade)"),
     ] {
         let error = refused(text);
         let mended = mended(text, &error);
@@ -144,7 +171,7 @@ fn other_mistakes_are_mended_too() {
             .as_deref()
             .map(parse)
             .map(|read| read.map_or_else(|e| e.to_string(), |ast| ast.to_string()));
-        if read.as_deref() != Some(new) {
+        if read.as_deref().unwrap_or("-") != new {
             wrong.push(format!("{text}: {read:?} instead of {new}"));
         }
     }
@@ -158,5 +185,43 @@ fn names_that_were_words_once_can_be_written_with_a_backslash() {
     {
         let ast = parse(text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(parse(&ast.to_string()).as_ref(), Ok(&ast), "{ast}");
+    }
+}
+
+#[test]
+fn what_is_only_like_a_mistake_gets_no_other_suggestion() {
+    for text in [
+        "(R, $x $y)",
+        "Tag(Bob up R)",
+        "(!R, A",
+        "(!)",
+        "(A || B",
+        "(R, \"a..b\")",
+        "(R, \"a\nb\")",
+        "A B",
+        "\"A\"",
+    ] {
+        let error = refused(text);
+        assert_eq!((error.kind(), error.suggestion()), (ExprErrorKind::Syntax, None), "{error}");
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_shown_by_escapes() {
+    let error = refused("Ship, \u{200b}Tag");
+    assert_eq!(error.found(), "\u{200b}");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("1:7: expected a name or a sign of the query language, found `\\u{200b}`\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("1 | Ship, \u{fffd}Tag\n  |       ^"), "{text}");
+}
+
+#[test]
+fn an_error_is_debugged_as_it_is_displayed() {
+    for text in ["(R, $)", "Tag(parent)", "(R, New Oslo)"] {
+        let error = refused(text);
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 }

@@ -30,6 +30,44 @@ fn refused(world: &mut World, table: &[(&str, usize, &str, &str)]) {
 }
 
 #[test]
+fn a_field_of_a_relation_is_compared_with_its_target() {
+    let mut world = world();
+    let bob = named(&mut world, "Bob", ());
+    let error = PairExpr::parse("Eats.grams > 1").and_then(|expr| expr.compile(&mut world)).unwrap_err();
+    assert!(error.to_string().starts_with(
+        "1:1: `Eats` is a relation: a field of the value of its pairs is compared together with a target; write \
+         `(Eats.grams, $x)`"
+    ), "{error}");
+    let error = PairExpr::parse("Eats.grams(Bob) > 1").and_then(|expr| expr.compile(&mut world)).unwrap_err();
+    assert_eq!(error.suggestion(), None);
+    assert!(world.get_entity(bob).is_ok());
+}
+
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Title {
+    text: Option<String>,
+    rank: Option<u32>,
+}
+
+#[test]
+fn a_field_that_is_none_is_found_by_what_it_does_not_fulfil() {
+    let mut world = world();
+    world.resource::<AppTypeRegistry>().clone().write().register::<Title>();
+    let none = world.spawn(Title { text: None, rank: None }).id();
+    let some = world.spawn(Title { text: Some("Sir".into()), rank: Some(0) }).id();
+    let mut found = |text| {
+        let mut expr = PairExpr::parse(text).and_then(|expr| expr.compile(&mut world)).unwrap();
+        let mut found = Vec::new();
+        expr.for_each(&world, |row| found.extend(row.this())).unwrap();
+        found
+    };
+    assert_eq!(found("Title, !{ Title.text == \"\" || Title.text != \"\" }"), [none]);
+    assert_eq!(found("Title, !Title.rank >= 0"), [none]);
+    assert_eq!(found("Title.rank >= 0"), [some]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_at_its_place() {
     let mut world = world();
     named(&mut world, "Bob", ());
@@ -132,7 +170,7 @@ fn what_is_written_in_another_order_is_answered_with_the_right_one() {
         ("(Eat.grams, $x) < 3", "Eats.grams"),
         ("(Helth.hp, $x)", "Health.hp"),
     ] {
-        let error = PairExpr::parse(text).unwrap().compile(&mut world).err().expect(text);
+        let error = PairExpr::parse(text).unwrap().compile(&mut world).expect_err(text);
         assert_eq!(
             (error.kind(), error.suggestion()),
             (ExprErrorKind::UnknownName, Some(suggestion)),

@@ -201,7 +201,7 @@ fn what_names_no_key_is_an_error_at_its_place() {
     world.register_relation::<Hides>().unwrap();
     world.register_relation::<Carries>().unwrap();
     let mut refused = |text: &str, kind, column, found: &str, said: &str| {
-        let error = PairExpr::parse(text).and_then(|expr| expr.compile(&mut world)).err().expect(text);
+        let error = PairExpr::parse(text).and_then(|expr| expr.compile(&mut world)).expect_err(text);
         assert_eq!((error.kind(), error.column(), error.found()), (kind, column, found), "{error}");
         assert!(error.message().contains(said), "{error}");
         error.suggestion().map(str::to_owned)

@@ -553,3 +553,19 @@ fn entities_without_a_pair_are_those_that_related_leaves_out() {
     world.remove_pair::<Likes>(people[0], people[1]);
     assert_eq!(lonely.iter(&world).count(), 4);
 }
+
+#[test]
+fn one_refused_pair_of_several_is_one() {
+    let mut world = World::new();
+    let [alice, bob, cleo] = spawn(&mut world);
+    let error = world.insert_pairs(alice, [(Owes(1), bob), (Owes(9), cleo)]).unwrap_err();
+    assert!(error.to_string().starts_with("one of the pairs was refused: "), "{error}");
+    let error = world.insert_pairs(alice, [(Owes(9), bob), (Owes(9), cleo)]).unwrap_err();
+    assert!(error.to_string().starts_with("2 of the pairs were refused, the first because: "), "{error}");
+}
+
+#[test]
+fn a_refusal_is_an_error() {
+    let error: BevyError = PairRefusal::from("too late").into();
+    assert!(error.to_string().starts_with("too late"), "{error}");
+}

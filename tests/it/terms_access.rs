@@ -1,8 +1,13 @@
 //! Terms beside what writes what they read.
 
 use crate::common::spawn;
-use bevy_ecs::{prelude::*, resource::IsResource, system::assert_system_does_not_conflict};
+use bevy_ecs::{
+    prelude::*,
+    resource::IsResource,
+    system::{SystemAccess, assert_system_does_not_conflict},
+};
 use bevy_relations::{
+    live::PairDeltas,
     prelude::*,
     query::{
         AddedPair, Ancestors, Cached, ChangedAbove, ChangedBelow, ChangedPair, Depth, Descendants, Down,
@@ -270,4 +275,55 @@ fn no_lens_reaches_undeclared_pairs() {
     let mut lens = query.transmute_lens::<&Armor>();
     assert_eq!(lens.query().iter().map(|armor| armor.0).sum::<u32>(), 3);
     assert_eq!(Position(0.5).0, 0.5);
+}
+
+#[derive(Expression)]
+#[expr("(Eats, $x)")]
+struct Reads;
+
+#[derive(Expression)]
+#[expr("[none] (Eats, $x)")]
+struct Asks;
+
+#[test]
+fn what_cannot_read_values_runs_beside_what_writes_them() {
+    fn access<M>(world: &mut World, system: impl IntoSystem<(), (), M>) -> SystemAccess {
+        IntoSystem::into_system(system).initialize(world)
+    }
+    let mut world = World::new();
+    world.register_relation::<Eats>().unwrap();
+    let writes = access(&mut world, |_: PairsMut<Eats>| ());
+    let beside = [
+        access(&mut world, |_: Query<(), (Related<Eats>, TargetOf<Eats>)>| ()),
+        access(&mut world, |_: Query<(), Unrelated<Eats>>| ()),
+        access(&mut world, |_: Query<(), AddedPair<Eats>>| ()),
+        access(&mut world, |_: Query<(TargetsWith<Eats, Entity>, SourcesWith<Eats, &Armor>)>| ()),
+        access(&mut world, |_: AnyPairs, _: RemovedPairs<Eats>| ()),
+        access(&mut world, |_: ExprQuery<Asks>| ()),
+        access(&mut world, |_: Pairs<Likes>| ()),
+    ];
+    let refused = [
+        access(&mut world, |_: Pairs<Eats>| ()),
+        access(&mut world, |_: PairQuery<Eats, Entity>| ()),
+        access(&mut world, |_: PairDeltas<Eats>| ()),
+        access(&mut world, |_: Query<Target<Eats>>| ()),
+        access(&mut world, |_: Query<Targets<Eats>>| ()),
+        access(&mut world, |_: Query<Sources<Eats>>| ()),
+        access(&mut world, |_: Query<(), ChangedPair<Eats>>| ()),
+        access(&mut world, |_: ExprQuery<Reads>| ()),
+    ];
+    let runs = |other: &SystemAccess| other.is_compatible(&writes);
+    assert_eq!(beside.each_ref().map(runs), [true; 7]);
+    assert_eq!(refused.each_ref().map(runs), [false; 8]);
+}
+
+#[test]
+fn a_term_beside_what_writes_values_of_pairs_is_not_advised_to_use_a_filter() {
+    let message = refusal(|_: PairsMut<Eats>, _: Query<Targets<Eats>>| ());
+    assert!(
+        message.contains("Consider reading through `PairsMut`") && !message.contains("Without<T>"),
+        "{message}"
+    );
+    let message = refusal(|_: Query<(&mut Armor, Up<MountedOn, &Armor>)>| ());
+    assert!(message.contains("Consider using `Without<T>`"), "{message}");
 }

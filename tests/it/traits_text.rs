@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 use bevy_relations::{
     error::{InsertPairError, ParseTraitsError},
     prelude::*,
-    relation::OnInstantiate,
+    relation::{OnInstantiate, RelationStorage},
 };
 
 fn read(text: &str) -> RelationTraits {
@@ -258,4 +258,27 @@ fn reflection_knows_traits_and_reads_and_writes_them() {
     let read = TypedReflectDeserializer::new(registration, &types).deserialize(&mut reader).unwrap();
     assert_eq!(read.reflect_partial_eq(&traits), Some(true));
     assert_eq!(RelationTraits::from_reflect(&*read), Some(traits));
+}
+
+#[test]
+fn a_word_of_flecs_is_answered_with_that_of_here() {
+    assert_eq!(
+        message("on_target_despawn = Delete"),
+        "`Delete` is no value of `on_target_despawn`, which is one of `Remove`, `Despawn`, `Refuse`; did you mean `Despawn`?"
+    );
+    assert!(message("on_relation_despawn = Panic").ends_with("did you mean `Refuse`?"));
+}
+
+#[test]
+fn policies_and_storages_are_read_from_their_names() {
+    for policy in [CleanupPolicy::Remove, CleanupPolicy::Despawn, CleanupPolicy::Refuse] {
+        assert_eq!(format!("{policy:?}").parse(), Ok(policy));
+    }
+    for storage in [RelationStorage::Store, RelationStorage::Table, RelationStorage::Fragmenting] {
+        assert_eq!(format!("{storage:?}").parse(), Ok(storage));
+    }
+    let error = "Delete".parse::<CleanupPolicy>().unwrap_err();
+    let text = "`Delete` is no value of `CleanupPolicy`, which is one of `Remove`, `Despawn`, `Refuse`; did you mean `Despawn`?";
+    assert_eq!(error.to_string(), text);
+    assert!("Tables".parse::<RelationStorage>().unwrap_err().to_string().ends_with("did you mean `Table`?"));
 }

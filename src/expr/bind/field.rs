@@ -72,8 +72,17 @@ impl Binder<'_> {
         prerequisites: &mut Prerequisites,
     ) -> BindResult<ValueAtom> {
         let FieldPath { path: written, type_name, span, .. } = field;
-        let (path, test) = self.bound_test(type_id, field, test, true)?;
         let component = self.context.component_of(type_id);
+        if component.is_none() && self.is_relation(type_id) {
+            let message = format!(
+                "`{type_name}` is a relation: a field of the value of its pairs is compared together with a target"
+            );
+            let fault = Diagnostic::rule(span, message);
+            // The place of a source that is not written is that of the field.
+            let has_source = source.id.span.range() != span.range();
+            return Err(if has_source { fault } else { fault.suggest(format!("({written}, $x)")) });
+        }
+        let (path, test) = self.bound_test(type_id, field, test, true)?;
         let component =
             component.ok_or_else(|| Diagnostic::rule(span, "the type of this field is no component"))?;
         let is_singleton = |names: &ExprNames| names.has_singletons() && names.is_singleton(type_id);
@@ -126,6 +135,11 @@ impl Binder<'_> {
         };
         let source = self.element_of(&source.id, None, prerequisites)?;
         Ok(ValueAtom { atom: plain_atom(source, id), holder, path: path.into(), test: Box::new(test) })
+    }
+
+    fn is_relation(&self, type_id: TypeId) -> bool {
+        let store = self.context.access().store();
+        store.is_some_and(|store| store.registry().of_type_id(type_id).is_some())
     }
 
     /// Where the values of a relation's pairs are.

@@ -7,7 +7,7 @@ use crate::{
     store::PairStore,
     traverse::EntityPath,
 };
-use alloc::{borrow::Cow, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use core::fmt;
 use smallvec::SmallVec;
@@ -281,10 +281,20 @@ pub(crate) fn store_removed(world: &World, source: Entity, target: Entity) -> In
 
 /// Pairs of a batch that were refused; the others were inserted. See [`insert_pairs`](crate::WorldPairExt::insert_pairs).
 #[derive(Clone, PartialEq, Debug, Error)]
-#[error("{} of the pairs were refused, the first because: {}", refused.len(), refused[0].1)]
+#[error("{}", refused_text(refused))]
 pub struct InsertPairsError {
     /// Number within the batch, and the reason.
     pub refused: Vec<(usize, InsertPairError)>,
+}
+
+fn refused_text(refused: &[(usize, InsertPairError)]) -> String {
+    match refused {
+        [] => "no pair was refused".into(),
+        [(_, error)] => format!("one of the pairs was refused: {error}"),
+        [(_, first), ..] => {
+            format!("{} of the pairs were refused, the first because: {first}", refused.len())
+        }
+    }
 }
 
 /// Why an entity was not despawned. Nothing has changed.
