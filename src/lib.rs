@@ -127,18 +127,23 @@ pub use prelude::*;
 
 /// What most games name. The rest is in the modules by topic.
 pub mod prelude {
+    #[cfg(feature = "bevy_reflect")]
+    pub use crate::expr::WorldExprExt;
     pub use crate::{
-        expr::{ExprQuery, Expression},
+        expr::{ExprQuery, Expression, PairExpr},
         id::PairId,
+        islands::WorldIslandsExt,
+        live::WorldMonitorExt,
         names::WorldNameExt,
         ops::{Pair, PairInserted, PairRemoved},
         pairs,
         plugin::{AdoptRelationshipExt, AppRelationExt, ComponentNameExt, RelationsPlugin},
-        query::{Related, Sources, Targets},
+        prefab::{CommandsPrefabExt, WorldPrefabExt},
+        query::{Related, Sources, Targets, Unrelated},
         relation::{CleanupPolicy, IsA, Relation, RelationTraits},
         sources,
         system_param::{AnyPairs, CascadeQuery, PairQuery, Pairs, PairsMut, RemovedPairs},
-        world::{CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, WorldPairExt},
+        world::{CommandsPairExt, EntityCommandsPairExt, EntityWorldMutPairExt, WorldPairExt, WorldScopeExt},
     };
     pub use bevy_relations_macros::{Expression, Relation};
 }

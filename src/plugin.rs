@@ -14,7 +14,10 @@ use crate::{
 use crate::{
     expr::WorldFieldIndexExt,
     mirror::{self, MirroredRelation, WorldMirrorExt},
+    relation::Prefab,
 };
+#[cfg(feature = "serialize")]
+use crate::snapshot::SaveId;
 use alloc::string::String;
 use bevy_app::{App, Last, Main, Plugin, PluginsState, PostUpdate};
 #[cfg(feature = "bevy_reflect")]
@@ -47,6 +50,7 @@ use core::any::{TypeId, type_name};
 /// keeps reads of depths constant by settling them at the beginning of each, and it keeps the despawn of deep
 /// hierarchies off the stack. An app that never uses relations pays little: what is asked of a shared world about
 /// parents and children, before anything else was, is read from Bevy's components.
+#[derive(Clone, Copy, Default, Debug)]
 pub struct RelationsPlugin;
 
 impl Plugin for RelationsPlugin {
@@ -60,9 +64,9 @@ impl Plugin for RelationsPlugin {
         app.add_systems(Main, start_constraints.after(Main::run_main));
         app.add_systems(Main, update_monitors.in_set(RelationsSystems::Monitors).after(Main::run_main));
         #[cfg(feature = "bevy_reflect")]
-        app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>();
+        app.init_resource::<AppTypeRegistry>().register_type::<RelationTraits>().register_type::<Prefab>();
         #[cfg(feature = "serialize")]
-        app.register_type::<crate::snapshot::SaveId>();
+        app.register_type::<SaveId>();
     }
 
     // `AppRelationExt` may have added it before.

@@ -6,7 +6,7 @@
 //!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
 //!   [`WorldRowEventExt::add_row_events`] triggers events for them.
 //! - [`WorldRollupExt::add_rollup`] keeps a fold over everything below an entity: sums, counts, extremes.
-//! - [`WorldPropagateExt::propagate`] keeps a component of the nearest holder above on every entity below.
+//! - [`WorldPropagateExt::propagate`] keeps, on every entity, a component of the nearest ancestor that has it.
 
 mod component_reader;
 mod concerned;
@@ -26,6 +26,7 @@ mod param;
 mod param_order;
 mod premise;
 mod propagate;
+mod query_iter;
 mod rollup;
 mod row_ids;
 mod updates;
@@ -38,6 +39,7 @@ pub use monitor::{MonitorError, MovedRow, WorldMonitorExt};
 pub use named::{NamedExpr, NamedExprError, WorldNamedExprExt};
 pub use param::{LiveParam, LiveQuery, LiveQueryState};
 pub use propagate::{PropagateError, Propagated, WorldPropagateExt};
+pub use query_iter::LiveQueryIter;
 pub use rollup::{
     All, Any, Count, Distinct, Max, Min, Rollup, RollupError, RollupFold, RollupValue, Sum, SumNumber,
     WorldRollupExt,

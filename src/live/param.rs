@@ -6,6 +6,7 @@ use super::{
     fields::FieldBits,
     moves::{RowKey, Settled},
     param_order::SystemOrder,
+    query_iter::LiveQueryIter,
 };
 use crate::expr::{
     AnyExpression, Batch, BoundQuery, ExprQuery, ExprQueryState, ExprRunError, Expression, PairExpr,
@@ -247,9 +248,10 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
 
     /// The rows, each with the data of `$this`, to be read. Rows of which `$this` does not have it, and rows without
     /// `$this`, are left out.
-    pub fn iter(&self) -> impl Iterator<Item = (ROQueryItem<'_, 's, D>, Row<'_>)> {
-        let mut data = self.query.reader();
-        self.rows().filter_map(move |row| Some((data.get(row.this()?)?, row)))
+    pub fn iter(&self) -> LiveQueryIter<'_, 's, D> {
+        let (live, kept) = (&self.rows.live, self.rows.live.kept().1);
+        let rows = (kept.numbers(), kept.batch());
+        LiveQueryIter { data: self.query.reader(), live, rows, access: self.query.access() }
     }
 
     /// Calls a function with the data of `$this`, and the row, to be written, of all rows that [`iter`](Self::iter)

@@ -54,6 +54,13 @@ impl<R: TraversableRelation, C: Component + Clone> Propagated<R, C> {
     }
 }
 
+/// A copy is a value that is kept. Inserted as a component, it is corrected by the next update, as any is.
+impl<R: TraversableRelation, C: Component + Clone> Clone for Propagated<R, C> {
+    fn clone(&self) -> Self {
+        Self { value: self.value.clone(), holder: self.holder, relation: PhantomData }
+    }
+}
+
 impl<R: TraversableRelation, C: Component + Clone> Deref for Propagated<R, C> {
     type Target = C;
 

@@ -1,6 +1,10 @@
 //! Relations and tags that every world has.
 
 use bevy_ecs::hierarchy::ChildOf;
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::reflect::ReflectComponent;
+#[cfg(feature = "bevy_reflect")]
+use bevy_reflect::std_traits::ReflectDefault;
 use bevy_relations_macros::Relation;
 
 use crate::id::RelationId;
@@ -81,6 +85,12 @@ pub(crate) struct Tagged;
 ///
 /// In the book: [Prefabs](crate::book::prefabs).
 #[derive(Clone, Copy, Default, Debug)]
+#[cfg_attr(
+    feature = "bevy_reflect",
+    derive(bevy_reflect::Reflect),
+    type_path = "bevy_relations::prefab",
+    reflect(Component, Clone, Default, Debug)
+)]
 pub struct Prefab;
 
 /// Stands for every relation: `On<PairInserted<Wildcard>>` observes them all.

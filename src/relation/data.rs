@@ -25,6 +25,14 @@ pub struct PairContext<'w> {
     pub target: Entity,
 }
 
+impl fmt::Debug for PairContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut context = f.debug_struct("PairContext");
+        context.field("source", &self.source).field("relation", &self.relation).field("target", &self.target);
+        context.finish_non_exhaustive()
+    }
+}
+
 /// Why [`Relation::validate`](super::Relation::validate) does not accept a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairRefusal(Cow<'static, str>);
@@ -53,6 +61,8 @@ impl fmt::Display for PairRefusal {
         f.write_str(&self.0)
     }
 }
+
+impl core::error::Error for PairRefusal {}
 
 /// A value of a run-time relation that is known by reflection only, for example one made by a script.
 ///

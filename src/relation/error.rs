@@ -31,7 +31,7 @@ impl fmt::Display for RelationPath {
     }
 }
 
-/// Two declared facts that cannot both hold, in a [`TraitsError`].
+/// Two declared traits that cannot both hold, in a [`TraitsError`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub struct TraitConflict {
     /// One of the two, as spelled in `#[relation(..)]`.

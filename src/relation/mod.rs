@@ -1,4 +1,4 @@
-//! What a relation is: the [`Relation`] trait that a Rust type implements to become one, the facts declared
+//! What a relation is: the [`Relation`] trait that a Rust type implements to become one, the traits declared
 //! about it ([`RelationTraits`]), and the registry that knows every relation of a world.
 //!
 //! A relation is always an entity. For a Rust type that entity is made when the type is first used; a
@@ -117,7 +117,7 @@ pub trait Relation: Send + Sync + Sized + 'static {
     #[doc(hidden)]
     const IN_TABLE: bool = false;
 
-    /// The declared facts about this relation.
+    /// The declared traits of this relation.
     fn traits() -> RelationTraits {
         RelationTraits::new()
     }

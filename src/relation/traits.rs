@@ -1,4 +1,4 @@
-//! Relation traits: the facts that can be declared about a relation, and which of them contradict.
+//! Relation traits: what can be declared about a relation, and which traits contradict.
 
 use super::{
     CleanupPolicy, ColumnRef, EndConstraint, KeyRef, OnInstantiate, OnLastSource, OnMissing, OnSourceDespawn,
@@ -87,7 +87,7 @@ const UNION: u16 = 1 << 10;
 const INHERITABLE: u16 = 1 << 11;
 const KEEPS_ENDS: u16 = 1 << 12;
 
-/// The facts declared about a relation (or about a tag or type entity).
+/// The traits declared for a relation (or about a tag or type entity).
 ///
 /// Typed relations declare them with `#[relation(..)]`; for a run-time relation they are given to
 /// [`spawn_relation`](crate::WorldPairExt::spawn_relation) or
@@ -169,7 +169,7 @@ macro_rules! flags {
 }
 
 impl RelationTraits {
-    /// No facts: many targets per source, every cleanup policy `Remove`.
+    /// No traits: many targets per source, every cleanup policy `Remove`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -251,7 +251,7 @@ impl RelationTraits {
 
     /// Sources must have a component, or must not have it. Several add up.
     ///
-    /// A verb is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
+    /// A method is checked as a whole before it changes anything. In a bundle the components come before the pairs, wherever they
     /// stand in it. Commands are applied one by one: the pair is there at once, also where an exclusive relation had another
     /// before, and is checked by [`check_constraints`](crate::WorldPairExt::check_constraints), when the other commands have been
     /// applied. The pair before does not come back if it is refused then; a companion that is refused goes alone. When the
@@ -377,10 +377,10 @@ impl RelationTraits {
         merge(&mut self.key, Some(key), "key", &mut self.conflict);
     }
 
-    /// Adds the facts of `other` to these.
+    /// Adds the traits of `other` to these.
     ///
     /// # Errors
-    /// Two facts that contradict; `self` is then unspecified.
+    /// Two traits that contradict; `self` is then unspecified.
     pub(crate) fn merge(&mut self, other: Self) -> Result<(), TraitConflict> {
         self.flags |= other.flags;
         for with in other.with {
@@ -412,7 +412,7 @@ impl RelationTraits {
         self.check()
     }
 
-    /// Finds facts that contradict.
+    /// Finds traits that contradict.
     pub(crate) fn check(&self) -> Result<(), TraitConflict> {
         if let Some(conflict) = self.conflict {
             return Err(conflict);
@@ -548,7 +548,7 @@ impl RelationTraits {
         self.on_last_source == Some(OnLastSource::Despawn) && !self.keeps_ends()
     }
 
-    /// The declared facts, spelled as in `#[relation(..)]`.
+    /// The declared traits, spelled as in `#[relation(..)]`.
     pub fn names(&self) -> Vec<&'static str> {
         let flags = [
             (self.is_exclusive(), "exclusive"),

@@ -416,6 +416,8 @@ impl Iterator for SourceIter<'_> {
 
 impl ExactSizeIterator for SourceIter<'_> {}
 
+impl core::iter::FusedIterator for SourceIter<'_> {}
+
 impl core::fmt::Debug for SourceIter<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.clone()).finish()

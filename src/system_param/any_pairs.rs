@@ -7,7 +7,7 @@ use crate::{
     ops::use_store,
     relation::RelationName,
     store::PairStore,
-    traverse::{ChildrenAccess, RelationView, Relations},
+    traverse::{ChildrenAccess, RelationView, Relations, SelectIter},
 };
 use bevy_ecs::{
     change_detection::{Res, Tick},
@@ -127,8 +127,8 @@ impl<'w, 's> AnyPairs<'w, 's> {
     }
 
     /// `(*, *)`: every pair, as source, relation and target, relation by relation.
-    pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity, Entity)> + use<'w, 's> {
-        self.iter_matching(PairId::ALL)
+    pub fn iter(&self) -> AnyPairsIter<'w, 's> {
+        AnyPairsIter(self.relations.map(|relations| (relations.store, relations.select(None, PairId::ALL))))
     }
 
     /// Number of pairs that `source` has. O(relations in which it takes part).
@@ -194,13 +194,37 @@ impl<'w, 's> AnyPairs<'w, 's> {
         let named = pair.relation().entity();
         let tags = self.relations.zip(named).map(|(relations, _)| relations.select_tags(source, pair));
         let tags = tags.into_iter().flatten().zip(named.into_iter().cycle());
-        let mut found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
-        let pairs = core::iter::from_fn(move || {
-            let (store, pairs) = found.as_mut()?;
-            let (relation, source, target) = pairs.next()?;
-            Some((source, store.registry().entry(relation).entity, target))
-        });
-        pairs.chain(tags.map(|(tag, relation)| (tag.source, relation, tag.tag)))
+        let found = self.relations.map(|relations| (relations.store, relations.select(source, pair)));
+        AnyPairsIter(found).chain(tags.map(|(tag, relation)| (tag.source, relation, tag.tag)))
+    }
+}
+
+impl<'w, 's> IntoIterator for &AnyPairs<'w, 's> {
+    type Item = (Entity, Entity, Entity);
+    type IntoIter = AnyPairsIter<'w, 's>;
+
+    fn into_iter(self) -> AnyPairsIter<'w, 's> {
+        self.iter()
+    }
+}
+
+/// Iterator over the pairs of all relations, as source, relation and target: see [`AnyPairs::iter`].
+pub struct AnyPairsIter<'w, 's>(Option<(&'w PairStore, SelectIter<'w, 's>)>);
+
+impl Iterator for AnyPairsIter<'_, '_> {
+    type Item = (Entity, Entity, Entity);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Entity, Entity, Entity)> {
+        let (store, pairs) = self.0.as_mut()?;
+        let (relation, source, target) = pairs.next()?;
+        Some((source, store.registry().entry(relation).entity, target))
+    }
+}
+
+impl core::fmt::Debug for AnyPairsIter<'_, '_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AnyPairsIter").finish_non_exhaustive()
     }
 }
 

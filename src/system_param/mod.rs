@@ -12,7 +12,7 @@ mod removed;
 mod value;
 
 pub use crate::store::PairDeltaKind;
-pub use any_pairs::AnyPairs;
+pub use any_pairs::{AnyPairs, AnyPairsIter};
 pub use cascade::{CascadeItems, CascadeIter, CascadeQuery};
 pub use conditions::{any_pair, any_pair_removed, pairs_changed};
 pub use deltas::{AnyPairDeltas, DeltaGap, PairDelta, PairDeltas};

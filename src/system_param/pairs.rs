@@ -8,7 +8,7 @@ use crate::{
     ops::relation_id,
     relation::{KeyedRelation, Relation},
     store::{PairData, PairStore, PairTicks, RelationIndex},
-    traverse::{ChildrenAccess, RelationView, is_child_of},
+    traverse::{ChildrenAccess, RelationIter, RelationView, is_child_of},
 };
 use bevy_ecs::{
     change_detection::{Res, Tick},
@@ -18,7 +18,7 @@ use bevy_ecs::{
     system::{Query, ReadOnlySystemParam, SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::{any::Any, ops::Deref};
+use core::{any::Any, fmt, ops::Deref};
 
 /// Reads the pairs of relation type `R`: a system parameter.
 ///
@@ -239,6 +239,23 @@ impl<'w, 's, R: Relation> Deref for Pairs<'w, 's, R> {
     #[inline]
     fn deref(&self) -> &RelationView<'w, 's> {
         &self.view
+    }
+}
+
+impl<'w, R: Relation> IntoIterator for &Pairs<'w, '_, R> {
+    type Item = (Entity, Entity);
+    type IntoIter = RelationIter<'w>;
+
+    /// Every pair as `(source, target)`: [`iter`](RelationView::iter).
+    fn into_iter(self) -> RelationIter<'w> {
+        self.iter()
+    }
+}
+
+/// Shows the pairs, without their values.
+impl<R: Relation> fmt::Debug for Pairs<'_, '_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
     }
 }
 

@@ -14,7 +14,7 @@ use bevy_ecs::{
     system::{SystemAccess, SystemMeta, SystemParam, SystemParamValidationError},
     world::{World, unsafe_world_cell::UnsafeWorldCell},
 };
-use core::ops::Deref;
+use core::{fmt, ops::Deref};
 
 /// Reads and writes the values of pairs of relation type `R`: a system parameter.
 ///
@@ -158,5 +158,12 @@ unsafe impl<R: StoredRelation> SystemParam for PairsMut<'_, R> {
         let index = store.and_then(|store| Some(store.relation(store.registry().known::<R>()?)));
         let view = RelationView::new(index, None);
         Ok(PairsMut { index, view, column, last_run: meta.get_last_run(), this_run: tick })
+    }
+}
+
+/// Shows the pairs, without their values.
+impl<R: StoredRelation> fmt::Debug for PairsMut<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.view).finish()
     }
 }

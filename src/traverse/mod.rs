@@ -5,6 +5,7 @@
 
 mod cycle;
 mod depth_first;
+mod iter;
 mod search;
 mod select;
 mod topology;
@@ -13,13 +14,14 @@ mod walk;
 
 pub use crate::store::{PairTicks, SourceIter, TargetIter};
 pub use cycle::EntityPath;
+pub use iter::RelationIter;
 pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
 pub(crate) use cycle::{Trail, path_up};
 pub(crate) use depth_first::{DepthFirst, Neighbours};
 pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search, follow};
-pub(crate) use select::Relations;
+pub(crate) use select::{Relations, SelectIter};
 pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};
 
 /// Which way to follow pairs.

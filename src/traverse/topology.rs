@@ -84,7 +84,7 @@ impl<'w> Hierarchy<'w> {
     }
 
     /// [`iter`](Self::iter), parent by parent.
-    pub(super) fn by_parent(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
+    pub(super) fn by_parent(self) -> alloc::vec::IntoIter<(Entity, Entity)> {
         let mut pairs: Vec<_> = self.iter().collect();
         pairs.sort_by_key(|&(_, parent)| parent);
         pairs.into_iter()

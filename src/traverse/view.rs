@@ -3,6 +3,7 @@
 use super::{
     Direction,
     depth_first::Neighbours,
+    iter::RelationIter,
     search::{self, Limits},
     topology::{ChildrenAccess, Hierarchy, ordered_by},
     walk::{AncestorIter, WalkIter},
@@ -184,10 +185,8 @@ impl<'w, 's> RelationView<'w, 's> {
     }
 
     /// Every pair as `(source, target)`, target by target.
-    pub fn iter(&self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {
-        let hierarchy = self.hierarchy();
-        let stored = self.index.into_iter().flat_map(RelationIndex::iter);
-        stored.chain(hierarchy.into_iter().flat_map(Hierarchy::by_parent))
+    pub fn iter(&self) -> RelationIter<'w> {
+        RelationIter::new(self.index, self.hierarchy())
     }
 
     /// Counts changes to the pairs of this relation: two reads that give the same number saw the same pairs.
@@ -331,5 +330,14 @@ impl<'w, 's> RelationView<'w, 's> {
             Some(index) => !index.is_acyclic(),
             None => self.hierarchy().is_some(),
         }
+    }
+}
+
+impl<'w> IntoIterator for &RelationView<'w, '_> {
+    type Item = (Entity, Entity);
+    type IntoIter = RelationIter<'w>;
+
+    fn into_iter(self) -> RelationIter<'w> {
+        self.iter()
     }
 }

@@ -19,7 +19,7 @@ use bevy_ecs::{
 };
 use core::panic::Location;
 
-/// Changing the pairs of one entity, deferred. See [`WorldPairExt`] for what each verb does.
+/// Changing the pairs of one entity, deferred. See [`WorldPairExt`] for what each method does.
 ///
 /// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in
 /// the source where the command was queued.

@@ -9,7 +9,7 @@ use crate::{
 };
 use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut};
 
-/// Changing and reading the pairs of one entity. See [`WorldPairExt`] for what each verb does.
+/// Changing and reading the pairs of one entity. See [`WorldPairExt`] for what each method does.
 ///
 /// Bevy's `EntityRef` and `EntityMut` cannot reach pairs, as they have access to the components of one entity only:
 /// read with [`Pairs`](crate::Pairs) or [`WorldPairExt`], and the id of the entity.

@@ -51,10 +51,10 @@ mod sealed {
 
 /// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
-/// Changes take effect at once. The same verbs exist on [`EntityWorldMut`](EntityWorldMutPairExt) and, deferred, on
+/// Changes take effect at once. The same methods exist on [`EntityWorldMut`](EntityWorldMutPairExt) and, deferred, on
 /// [`EntityCommands`](EntityCommandsPairExt) and [`Commands`](CommandsPairExt).
 ///
-/// Verbs that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs
+/// Methods that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs
 /// can be meant, it may have wildcards.
 ///
 /// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components
@@ -343,7 +343,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// If its traits are rejected.
     fn register_relation<R: Relation>(&mut self) -> Result<Entity, TraitsError>;
 
-    /// Spawns a relation that has no Rust type.
+    /// Spawns a relation that has no Rust type. Its entity gets a [`Name`](bevy_ecs::name::Name) with `name`, by which expressions,
+    /// [`lookup`](crate::WorldNameExt::lookup) and saves find it; errors and drawings show it.
     ///
     /// # Errors
     /// If the traits are rejected; nothing is spawned then.
@@ -353,7 +354,7 @@ pub trait WorldPairExt: sealed::Sealed {
         traits: RelationTraits,
     ) -> Result<Entity, TraitsError>;
 
-    /// Adds facts about a relation, a tag, or the entity of a type, before its first pair.
+    /// Adds traits to a relation, a tag, or the entity of a type, before its first pair.
     ///
     /// [`on_relation_despawn`](RelationTraits::on_relation_despawn) of a component's entity says what happens to the
     /// component, and to the entities that have it, when that entity is despawned.
@@ -387,8 +388,7 @@ pub trait WorldPairExt: sealed::Sealed {
         order: &[Entity],
     ) -> Result<(), ReorderError>;
 
-    /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count
-    /// as inserted now.
+    /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count as inserted now.
     fn track_pair_changes<R: Relation>(&mut self);
 
     /// Adds an observer of the pairs that fit `pair` and returns its entity. The observer must be one of

@@ -1,4 +1,4 @@
-//! What the verbs on [`World`] do: they call down.
+//! What the methods on [`World`] do: they call down.
 
 use super::WorldPairExt;
 #[cfg(feature = "bevy_reflect")]

@@ -192,3 +192,34 @@ fn any_pairs_run_beside_readers_and_not_beside_what_reorders_children() {
     assert!(!conflicts(|| World::new().run_system_once(beside_readers).unwrap()));
     assert!(conflicts(|| World::new().run_system_once(beside_writer).unwrap()));
 }
+
+#[test]
+fn pairs_are_iterated_by_reference() {
+    let mut world = World::new();
+    let [apple, alice, bob] = spawn(&mut world);
+    world.entity_mut(alice).insert(pairs![(Likes, apple), (Eats { grams: 1 }, apple)]);
+    world.entity_mut(bob).insert(pairs![(Likes, apple), (Likes, alice)]);
+    let likes = world.entity_of::<Likes>();
+    let eats = world.entity_of::<Eats>();
+    let look = move |all: AnyPairs, some: Pairs<Likes>| {
+        let (mut of_all, mut of_some) = (BTreeSet::new(), BTreeSet::new());
+        for triple in &all {
+            of_all.insert(triple);
+        }
+        for pair in &some {
+            of_some.insert(pair);
+        }
+        let expected =
+            [(alice, likes, apple), (alice, eats, apple), (bob, likes, apple), (bob, likes, alice)];
+        assert_eq!(of_all, BTreeSet::from(expected));
+        assert_eq!(of_some, BTreeSet::from([(alice, apple), (bob, apple), (bob, alice)]));
+        // One after the other, and all at once.
+        let mut pairs = some.iter();
+        let first = pairs.next();
+        assert_eq!(first.into_iter().chain(pairs).collect::<Vec<_>>(), some.iter().collect::<Vec<_>>());
+        assert_eq!(format!("{some:?}"), format!("{:?}", some.iter().collect::<Vec<_>>()));
+    };
+    world.run_system_once(look).unwrap();
+    let children = World::new().pairs::<ChildOf>().into_iter().count();
+    assert_eq!(children, 0);
+}

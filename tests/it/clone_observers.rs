@@ -2,7 +2,7 @@
 
 use crate::common::{spawn, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{entity::EntityCloner, prelude::*, relationship::RelationshipTarget};
-use bevy_relations::prelude::*;
+use bevy_relations::{error::PairRefusal, prelude::*, relation::PairContext};
 
 #[derive(Relation, Clone, PartialEq, Debug)]
 struct Eats(u32);
@@ -136,4 +136,27 @@ fn observers_may_despawn_a_linked_clone_with_which_no_other_goes() {
         assert!(originals.into_iter().all(|original| world.get_entity(original).is_ok()));
         drop(take_reported_errors());
     }
+}
+
+#[derive(Relation, Clone, PartialEq, Debug)]
+#[relation(validate = one_more)]
+struct Rates(u32);
+
+fn one_more(rates: &mut Rates, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
+    rates.0 += 1;
+    if pair.world.get::<Hungry>(pair.source).is_some() { Err("hungry".into()) } else { Ok(()) }
+}
+
+#[test]
+fn the_values_of_a_clone_are_validated() {
+    let mut world = world_that_records_errors();
+    let [apple] = spawn(&mut world);
+    let original = world.spawn(Pair(Rates(1), apple)).id();
+    let clone = clone_of(&mut world, original);
+    assert_eq!(world.pair_value::<Rates>(original, apple), Some(&Rates(2)));
+    assert_eq!(world.pair_value::<Rates>(clone, apple), Some(&Rates(3)));
+    world.entity_mut(original).insert(Hungry);
+    let clone = clone_of(&mut world, original);
+    assert!(!world.has_pair::<Rates>(clone, apple));
+    assert!(take_reported_errors()[0].contains("hungry"));
 }

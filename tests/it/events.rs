@@ -357,3 +357,35 @@ fn an_observer_of_one_entity_hears_of_pairs_of_which_it_is_the_source() {
     world.despawn(bob);
     assert_eq!(heard(&mut world), [Removed(bob, docked, alice)]);
 }
+
+#[derive(Resource, Default)]
+struct Count(u32);
+
+#[test]
+fn an_observer_on_an_entity_sees_the_pairs_of_which_it_is_the_source() {
+    let mut world = World::new();
+    world.init_resource::<Count>();
+    let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+    world.entity_mut(alice).observe(|_: On<PairInserted<Likes>>, mut count: ResMut<Count>| count.0 += 1);
+    world.insert_pair(bob, Likes, alice).unwrap();
+    assert_eq!(world.resource::<Count>().0, 0);
+    world.insert_pair(alice, Likes, bob).unwrap();
+    assert_eq!(world.resource::<Count>().0, 1);
+}
+
+#[test]
+fn an_equal_value_is_an_event_and_a_write_in_place_is_none() {
+    let mut world = World::new();
+    world.init_resource::<Count>();
+    world.add_observer(|_: On<PairInserted<Wildcard>>, mut count: ResMut<Count>| count.0 += 1);
+    let [alice, bob] = [(); 2].map(|()| world.spawn_empty().id());
+    for _ in 0..2 {
+        world.insert_pair(alice, Eats { grams: 1 }, bob).unwrap();
+        world.insert_pair(alice, Likes, bob).unwrap();
+    }
+    assert_eq!(world.resource::<Count>().0, 4);
+    let write = |mut eats: PairsMut<Eats>| eats.for_each_mut(|_, _, mut eats| eats.grams = 2);
+    world.run_system_cached(write).unwrap();
+    assert_eq!(world.resource::<Count>().0, 4);
+    assert_eq!(world.pair_value::<Eats>(alice, bob), Some(&Eats { grams: 2 }));
+}

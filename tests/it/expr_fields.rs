@@ -459,3 +459,26 @@ fn a_system_reads_no_field_that_it_has_not_declared() {
     };
     assert_eq!(world.run_system_once(read).unwrap(), 200);
 }
+
+#[test]
+fn fields_are_numbered_by_terms_those_of_short_forms_and_scopes_included() {
+    let mut world = World::new();
+    for name in ["A", "B", "C", "D", "R"] {
+        world.spawn_relation(name, RelationTraits::new()).unwrap();
+    }
+    for (text, terms) in [
+        ("A, (R, $x)", &["A", "(R, $x)"][..]),
+        ("A, !B, C", &["A", "!B", "C"]),
+        ("A || B, C", &["A || B", "C"]),
+        ("R($this, $x, $y), C", &["(R, $x)", "R($x, $y)", "C"]),
+        ("!{A, B}, C", &["A", "B", "C"]),
+        ("{A, B} || C, D", &["{A, B} || C", "A", "B", "D"]),
+    ] {
+        let expr = PairExpr::parse(text).and_then(|expr| expr.compile(&mut world)).unwrap();
+        let found: Vec<_> = (0..expr.field_count()).filter_map(|field| expr.field_text(field)).collect();
+        assert_eq!(found, terms, "{text}");
+        for (number, term) in terms.iter().enumerate() {
+            assert_eq!(expr.field(term), Some(number), "{text}");
+        }
+    }
+}

@@ -569,3 +569,18 @@ fn instances_obey_what_is_asked_of_is_a() {
         world.check_pairs().unwrap();
     }
 }
+
+#[cfg(feature = "bevy_reflect")]
+#[test]
+fn a_prefab_is_reflected_as_a_component() {
+    use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};
+    let mut app = bevy_app::App::new();
+    app.add_plugins(RelationsPlugin);
+    let world = app.world_mut();
+    let types = world.resource::<AppTypeRegistry>().clone();
+    let types = types.read();
+    let prefab = types.get_with_type_path("bevy_relations::prefab::Prefab").unwrap();
+    let entity = world.spawn_empty().id();
+    prefab.data::<ReflectComponent>().unwrap().insert(&mut world.entity_mut(entity), &Prefab, &types);
+    assert!(world.entity(entity).contains::<Prefab>());
+}

@@ -336,7 +336,9 @@ fn an_outdated_rollup_that_is_put_back_becomes_right_again() {
     let root = world.spawn(Load(1)).id();
     let leaf = world.spawn((Load(2), ChildOf(root))).id();
     world.update_rollups();
-    let outdated = world.entity_mut(root).take::<Rollup<ChildOf, Load, Sum>>().unwrap();
+    let outdated = world.get::<Rollup<ChildOf, Load, Sum>>(root).unwrap().clone();
+    assert_eq!((*outdated, outdated.get()), (2, &2));
+    world.entity_mut(root).remove::<Rollup<ChildOf, Load, Sum>>();
     world.entity_mut(leaf).insert(Load(5));
     world.update_rollups();
     world.entity_mut(root).insert(outdated);

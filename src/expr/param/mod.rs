@@ -13,9 +13,10 @@ pub(crate) use state::ExprQueryState;
 use super::{
     bind::Var,
     eval::{Datum, DeclaredAccess, WorldAccess, common_start},
-    exec::{Batch, Executor, ExprRunError, InPlace},
+    exec::{Batch, Executor, ExprRunError, InPlace, VarId},
     result::{
         CompiledExpr, FieldWriter, PageError, PageStart, Row, RowCursor, RowMut, RowTable, RowTableMut, Rows,
+        without_dollar,
     },
     text::PairExpr,
 };
@@ -420,11 +421,13 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.data.get_mut(entity).ok()
     }
 
-    /// Lets a variable be one entity in every row, until the system ends; `this` is a variable too.
+    /// Lets a variable be one entity in every row, until the system ends; `this` is a variable too. The name may have
+    /// its `$`.
     ///
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
+        let name = without_dollar(name);
         self.compiled.executor_mut().set_var(WorldAccess::Declared(&self.declared), name, entity)?;
         Ok(self)
     }
@@ -443,6 +446,26 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// The expression as it is run, with its fields and variables.
     pub fn compiled(&self) -> &CompiledExpr {
         self.compiled
+    }
+
+    /// The names of the variables that rows have, without `$this`.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.compiled.variables()
+    }
+
+    /// The variable of a name, to be looked up once for many rows; see [`CompiledExpr::var_id`].
+    pub fn var_id(&self, name: &str) -> Option<VarId> {
+        self.compiled.var_id(name)
+    }
+
+    /// Number of fields; see [`CompiledExpr::field_count`].
+    pub fn field_count(&self) -> usize {
+        self.compiled.field_count()
+    }
+
+    /// The number of the first field with a term, however it is written; see [`CompiledExpr::field`].
+    pub fn field(&self, term: &str) -> Option<usize> {
+        self.compiled.field(term)
     }
 
     /// The plan in words; see [`CompiledExpr::explain`].

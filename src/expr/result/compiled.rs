@@ -18,7 +18,7 @@ use crate::{
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_relations_syntax::error::ExprError;
-use core::cmp::Reverse;
+use core::{cmp::Reverse, fmt};
 
 impl PairExpr {
     /// Finds out what the names mean in a world, and how to evaluate the expression there.
@@ -47,6 +47,19 @@ pub struct CompiledExpr {
     sorted: Sorted,
 }
 
+/// The name of a variable that may be written as in a text.
+pub(in crate::expr) fn without_dollar(name: &str) -> &str {
+    name.strip_prefix('$').unwrap_or(name)
+}
+
+/// Shows the terms of the fields.
+impl fmt::Debug for CompiledExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<_> = (0..self.field_count()).filter_map(|field| self.field_text(field)).collect();
+        f.debug_struct("CompiledExpr").field("fields", &fields).finish_non_exhaustive()
+    }
+}
+
 impl CompiledExpr {
     pub(crate) fn new(query: BoundQuery, access: WorldAccess<'_>) -> Self {
         Self { executor: Executor::new(query, access), order: RowOrder::default(), sorted: Sorted::default() }
@@ -66,9 +79,9 @@ impl CompiledExpr {
         self.executor.variables()
     }
 
-    /// The variable of a name, to be looked up once for many rows; `this` is a variable too.
+    /// The variable of a name, with or without its `$`, to be looked up once for many rows; `this` is a variable too.
     pub fn var_id(&self, name: &str) -> Option<VarId> {
-        self.executor.variable(name).map(VarId)
+        self.executor.variable(without_dollar(name)).map(VarId)
     }
 
     /// Number of fields: one for each term, one for all branches of an `||`.
@@ -82,12 +95,12 @@ impl CompiledExpr {
     }
 
     /// Lets a variable be one entity in every row from now on; `this` is a variable too. This leaves rows out, and
-    /// does nothing else.
+    /// does nothing else. The name may have its `$`: `"$port"` and `"port"` are the same.
     ///
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
     pub fn set_var(&mut self, world: &World, name: &str, entity: Entity) -> Result<&mut Self, ExprRunError> {
-        self.executor.set_var(WorldAccess::World(world), name, entity)?;
+        self.executor.set_var(WorldAccess::World(world), without_dollar(name), entity)?;
         Ok(self)
     }
 

@@ -12,6 +12,7 @@ mod tables;
 
 pub use compiled::CompiledExpr;
 pub(crate) use compiled::GroupRelation;
+pub(super) use compiled::without_dollar;
 pub use group::RowGroup;
 #[cfg(feature = "serialize")]
 pub use json::RowSerializer;

@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 /// The id that a field was matched by: see [`Row::id`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FieldId {
     /// A component; for a term about a field of one, the component that the field belongs to.
     Component(ComponentId),

@@ -47,10 +47,12 @@ use core::{fmt, str::FromStr};
 /// field unset.
 ///
 /// Fields are compared by `<`, `<=`, `>`, `>=`, `==` and `!=`, with blanks around; they may be numbers, or, with the
-/// last two, `bool`, `char`, text, or enums by the name of their variant. Numbers are compared as they are, whatever
+/// last two, `bool`, `char`, text, or enums by the name of their variant, in quotes: `Title.rank == "Knight"`. In keys and in values
+/// that are [inserted](super::WorldExprExt::insert_expr), variants have no quotes: `Equips[Head]($item)`. Numbers are compared as they are, whatever
 /// the width of the field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN fulfils
 /// `!=` alone. An `Option` counts as what is in it. What is not there fulfils nothing: `Health.hp != 3` holds for no
-/// entity without `Health`, `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits.
+/// entity without `Health`, `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits. So a field is `None`
+/// where a comparison that each value fulfils does not hold: `Title, !{ Title.text == "" || Title.text != "" }`.
 ///
 /// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
 /// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and

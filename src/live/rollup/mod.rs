@@ -16,7 +16,7 @@ use bevy_ecs::{
     lifecycle::HookContext,
     world::{DeferredWorld, World},
 };
-use core::{fmt, marker::PhantomData};
+use core::{fmt, marker::PhantomData, ops::Deref};
 
 /// What a fold `F` makes of the values `V` of everything below an entity along `R`: a component, kept by
 /// [`add_rollup`](WorldRollupExt::add_rollup) and [`add_pair_rollup`](WorldRollupExt::add_pair_rollup).
@@ -40,7 +40,7 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
         Self { below, total, of: PhantomData }
     }
 
-    /// The result for everything below the entity, without the entity itself.
+    /// The result for everything below the entity, without the entity itself. The same as dereferencing.
     pub fn get(&self) -> &F::Output {
         &self.below
     }
@@ -54,6 +54,22 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> PartialEq for Rollup<R, V, F> {
     fn eq(&self, other: &Self) -> bool {
         self.below == other.below && self.total == other.total
+    }
+}
+
+/// A copy is a result that is kept. Inserted as a component, it is corrected by the next update, as any is.
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V, Output: Clone>> Clone for Rollup<R, V, F> {
+    fn clone(&self) -> Self {
+        Self::new((self.below.clone(), self.total.clone()))
+    }
+}
+
+/// The result for everything below the entity: [`get`](Rollup::get).
+impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Deref for Rollup<R, V, F> {
+    type Target = F::Output;
+
+    fn deref(&self) -> &F::Output {
+        &self.below
     }
 }
 

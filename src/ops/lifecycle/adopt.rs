@@ -385,7 +385,7 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
         return;
     }
     let tick = world.change_tick();
-    // Bevy does not tell a command from a bundle or a verb: what comes next may insert what is missing.
+    // Bevy does not tell a command from a bundle or a method: what comes next may insert what is missing.
     let is_broken = fetch::store(world)
         .is_some_and(|store| broken_constraints(world, store, pair, EndCheck::Now).next().is_some());
     let Some(store) = fetch::deferred_store(world) else { return };

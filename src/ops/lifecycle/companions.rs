@@ -49,7 +49,7 @@ enum Companion {
     Tag(Entity),
 }
 
-/// Adds facts about a relation, tag or type entity. Companions of a component hold for the component, too.
+/// Adds traits to a relation, tag or type entity. Companions of a component hold for the component, too.
 pub(crate) fn set_traits(
     world: &mut World,
     entity: Entity,

@@ -19,7 +19,7 @@ use crate::{
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 
-/// Adds facts about a relation, tag or type entity.
+/// Adds traits to a relation, tag or type entity.
 pub(in crate::ops) fn set_traits(
     world: &mut World,
     entity: Entity,
@@ -29,7 +29,7 @@ pub(in crate::ops) fn set_traits(
     apply_traits(world, id, traits)
 }
 
-/// Adds facts to what is known of a relation. On an error nothing changes.
+/// Adds traits to those of a relation. On an error nothing changes.
 pub(in crate::ops) fn apply_traits(
     world: &mut World,
     id: RelationId,
@@ -50,7 +50,7 @@ pub(in crate::ops) fn apply_traits(
             return Ok(());
         }
         check_component_companions(world, id, &traits)?;
-        // That runs users' code, after which other facts may be known.
+        // That runs users' code, after which it may have other traits.
         let with = merged.with_refs().iter().map(|&with| resolve(world, id, with));
         let with = with.collect::<Result<Vec<Entity>, _>>()?;
         for &with in &with {
@@ -91,7 +91,7 @@ fn check_component_companions(
     }
 }
 
-/// What is known of a relation together with new facts. `None` if there is nothing new.
+/// The traits of a relation together with new ones. `None` if there is nothing new.
 fn merge_traits(
     world: &World,
     id: RelationId,

@@ -60,6 +60,8 @@ impl Iterator for TargetIter<'_> {
 
 impl ExactSizeIterator for TargetIter<'_> {}
 
+impl core::iter::FusedIterator for TargetIter<'_> {}
+
 impl core::fmt::Debug for TargetIter<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.clone()).finish()

@@ -287,6 +287,20 @@ where
     }
 }
 
+/// Shows the pairs of the relation, filtered by nothing, without the data of their ends.
+impl<R, S, T, F, TF> core::fmt::Debug for PairQuery<'_, '_, R, S, T, F, TF>
+where
+    R: Relation,
+    S: QueryData,
+    T: QueryData,
+    F: QueryFilter,
+    TF: QueryFilter,
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PairQuery").field("pairs", &self.pairs).finish_non_exhaustive()
+    }
+}
+
 impl<'a, 's, R, S, T, F, TF> IntoIterator for &'a PairQuery<'_, 's, R, S, T, F, TF>
 where
     R: Relation,

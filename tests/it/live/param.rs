@@ -383,6 +383,45 @@ fn an_expression_that_depends_on_nothing_that_changes_has_its_rows() {
     assert_eq!([(); 3].map(|()| run(&mut world, count)), [fresh; 3]);
 }
 
+#[derive(Resource, Default)]
+struct Changes(Vec<bool>);
+
+#[test]
+fn a_row_that_moves_to_another_group_has_not_changed() {
+    let mut world = world();
+    world.init_resource::<Changes>();
+    let [here, there] = [(); 2].map(|()| world.spawn_empty().id());
+    let ship = world.spawn((Ship, Fuel(1), Pair(DockedTo, here))).id();
+    let look = world.register_system(|mut ships: LiveQuery<Fuelled>, mut changes: ResMut<Changes>| {
+        ships.group_by::<DockedTo>().unwrap();
+        changes.0.push(ships.changed());
+    });
+    world.run_system(look).unwrap();
+    world.run_system(look).unwrap();
+    world.entity_mut(ship).replace_targets([(DockedTo, there)]).unwrap();
+    world.run_system(look).unwrap();
+    world.get_mut::<Fuel>(ship).unwrap().0 = 2;
+    world.run_system(look).unwrap();
+    assert_eq!(world.resource::<Changes>().0, [true, false, false, true]);
+}
+
+#[test]
+fn a_live_query_is_iterated_by_reference() {
+    let mut world = world();
+    let ships = [1, 2, 3].map(|fuel| world.spawn((Ship, Fuel(fuel))).id());
+    world.spawn(Ship);
+    let look = move |rows: LiveQuery<HasFuel, &Fuel>| {
+        let mut found = Vec::new();
+        for (fuel, row) in &rows {
+            found.push((row.this().unwrap(), fuel.0));
+        }
+        found.sort_by_key(|&(_, fuel)| fuel);
+        assert_eq!(found, [(ships[0], 1), (ships[1], 2), (ships[2], 3)]);
+        assert_eq!(rows.iter().size_hint(), (0, Some(3)));
+    };
+    world.run_system_once(look).unwrap();
+}
+
 #[test]
 fn a_live_query_that_conflicts_is_refused_by_name() {
     fn refused<M>(system: impl IntoSystem<(), (), M>) -> String {
