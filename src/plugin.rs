@@ -1,5 +1,7 @@
 //! The plugin, and adopting Bevy's relationships.
 
+#[cfg(feature = "serialize")]
+use crate::snapshot::SaveId;
 use crate::{
     disabling,
     expr::{ExprNames, Expression},
@@ -16,8 +18,6 @@ use crate::{
     mirror::{self, MirroredRelation, WorldMirrorExt},
     relation::Prefab,
 };
-#[cfg(feature = "serialize")]
-use crate::snapshot::SaveId;
 use alloc::string::String;
 use bevy_app::{App, Last, Main, Plugin, PluginsState, PostUpdate};
 #[cfg(feature = "bevy_reflect")]
