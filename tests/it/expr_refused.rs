@@ -1,7 +1,7 @@
 //! Text that is read, but could never find anything in a world, or of which a part would be ignored.
 
 use crate::expr_semantics::Written;
-use bevy_ecs::{prelude::*, resource::IsResource};
+use bevy_ecs::{prelude::*, reflect::AppTypeRegistry, resource::IsResource};
 use bevy_relations::{
     expr::{ExprErrorKind, PairExpr},
     prelude::*,
@@ -186,7 +186,7 @@ fn what_a_name_may_mean_is_listed_in_ways_that_mean_one_thing() {
     struct Ship;
 
     let mut world = Written::new(&[]).world;
-    let types = world.get_resource_or_init::<bevy_ecs::reflect::AppTypeRegistry>().clone();
+    let types = world.get_resource_or_init::<AppTypeRegistry>().clone();
     types.write().register::<Ship>();
     world.register_component::<Ship>();
     let ship = world.spawn((Name::new("Ship"), Ship)).id();

@@ -147,6 +147,7 @@ mod snapshots_empty;
 mod snapshots_filters;
 mod snapshots_missing;
 mod snapshots_model;
+#[cfg(feature = "serialize")]
 mod snapshots_prefabs;
 #[cfg(feature = "serialize")]
 mod snapshots_refused;

@@ -9,7 +9,7 @@ use crate::{
     snapshots_saves::{from_ron, register_types, to_json, to_ron},
 };
 use bevy_ecs::{
-    entity::MapEntities,
+    entity::{EntityHashMap, MapEntities},
     prelude::*,
     reflect::{AppTypeRegistry, ReflectMapEntities},
 };
@@ -210,7 +210,7 @@ fn a_dead_entity_in_a_value_is_none_and_a_placeholder_stays_one() {
     let again = from_ron(&game, &texts[0]).unwrap().load(&mut game).unwrap();
     assert_eq!(again.applied.replaced, 0);
 
-    let mut map = bevy_ecs::entity::EntityHashMap::default();
+    let mut map = EntityHashMap::default();
     let both = PairSnapshot::take(&mut game, PairFilter::all().sources([ann, ben])).unwrap();
     both.apply_mapped(&mut game, &mut map).unwrap();
     assert_eq!(map.len(), 2, "no entity stands for none");
