@@ -493,3 +493,12 @@ unsafe impl<'w, 's, D: QueryData + 'static> SystemParamBuilder<LiveQuery<'w, 's,
         LiveQueryState::new(ExprQueryState::new(Some(self.0), world), world)
     }
 }
+
+impl<'a, 's, E: Expression, D: QueryData + 'static> IntoIterator for &'a LiveQuery<'_, 's, E, D> {
+    type Item = (ROQueryItem<'a, 's, D>, Row<'a>);
+    type IntoIter = LiveQueryIter<'a, 's, D>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

@@ -1,14 +1,14 @@
-//! Iterating over a [`LiveQuery`].
+//! Iterating over a [`LiveQuery`](super::LiveQuery).
 
-use super::{LiveQuery, expr::LiveExpr, levels::RowNumbers};
+use super::{expr::LiveExpr, levels::RowNumbers};
 use crate::{
-    expr::{Batch, Expression, Row, WorldAccess},
+    expr::{Batch, Row, WorldAccess},
     fetch::FetchCursor,
 };
 use bevy_ecs::query::{QueryData, ROQueryItem};
 use core::{fmt, iter::FusedIterator};
 
-/// Iterator over the rows of a [`LiveQuery`], each with the data of `$this`: see [`LiveQuery::iter`].
+/// Iterator over the rows of a [`LiveQuery`](super::LiveQuery), each with the data of `$this`: see [`LiveQuery::iter`](super::LiveQuery::iter).
 pub struct LiveQueryIter<'a, 's, D: QueryData + 'static> {
     pub(super) data: FetchCursor<'a, 's, D::ReadOnly>,
     pub(super) live: &'a LiveExpr,
@@ -39,14 +39,5 @@ impl<D: QueryData + 'static> FusedIterator for LiveQueryIter<'_, '_, D> {}
 impl<D: QueryData + 'static> fmt::Debug for LiveQueryIter<'_, '_, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveQueryIter").field("left", &self.rows.0.len()).finish_non_exhaustive()
-    }
-}
-
-impl<'a, 's, E: Expression, D: QueryData + 'static> IntoIterator for &'a LiveQuery<'_, 's, E, D> {
-    type Item = (ROQueryItem<'a, 's, D>, Row<'a>);
-    type IntoIter = LiveQueryIter<'a, 's, D>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }

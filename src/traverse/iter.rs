@@ -9,9 +9,8 @@ use core::{fmt, iter::FusedIterator};
 /// Iterator over the pairs of a relation, as `(source, target)`: see [`RelationView::iter`](super::RelationView::iter).
 pub struct RelationIter<'w> {
     lists: Option<(&'w RelationIndex, ListIter<'w>)>,
-    target: Entity,
-    /// What is left of the sources of that target.
-    sources: SourceIter<'w>,
+    /// The target at hand, and what is left of its sources.
+    target: Option<(Entity, SourceIter<'w>)>,
     /// Instead, if no index is kept.
     hierarchy: vec::IntoIter<(Entity, Entity)>,
 }
@@ -20,8 +19,7 @@ impl<'w> RelationIter<'w> {
     pub(super) fn new(index: Option<&'w RelationIndex>, hierarchy: Option<Hierarchy<'w>>) -> Self {
         Self {
             lists: index.map(|index| (index, index.targets_with_sources())),
-            target: Entity::PLACEHOLDER,
-            sources: SourceIter::none(),
+            target: None,
             hierarchy: hierarchy.map(Hierarchy::by_parent).unwrap_or_default(),
         }
     }
@@ -33,18 +31,23 @@ impl Iterator for RelationIter<'_> {
     #[inline]
     fn next(&mut self) -> Option<(Entity, Entity)> {
         loop {
-            if let Some(source) = self.sources.next() {
-                return Some((source, self.target));
+            if let Some((target, sources)) = &mut self.target
+                && let Some(source) = sources.next()
+            {
+                return Some((source, *target));
             }
             let Some((index, lists)) = &mut self.lists else { return self.hierarchy.next() };
             let (target, list) = lists.next()?;
-            (self.target, self.sources) = (target, index.sources_in(list));
+            self.target = Some((target, index.sources_in(list)));
         }
     }
 
     fn fold<B, F: FnMut(B, (Entity, Entity)) -> B>(self, init: B, mut each: F) -> B {
-        let Self { lists, target, sources, hierarchy } = self;
-        let mut folded = sources.fold(init, |folded, source| each(folded, (source, target)));
+        let Self { lists, target, hierarchy } = self;
+        let mut folded = init;
+        if let Some((target, sources)) = target {
+            folded = sources.fold(folded, |folded, source| each(folded, (source, target)));
+        }
         if let Some((index, lists)) = lists {
             for (target, list) in lists {
                 folded = index.sources_in(list).fold(folded, |folded, source| each(folded, (source, target)));

@@ -113,14 +113,14 @@ impl<'a> Parser<'a> {
     }
 
     /// At a word that is none of a traversal, after some that are.
-    pub(super) fn no_flag(&self, before: Flags) -> Box<Diagnostic> {
+    pub(super) fn no_flag(&self, before: Flags, in_parens: bool) -> Box<Diagnostic> {
         let word = self.word();
         let known = Flag::ALL.map(|(_, word)| word);
         if let Some(small) = in_small_letters(word) {
             self.expected(FLAGS).suggest(small)
         } else if let Some(nearest) = spelling::nearest(word, &known) {
             self.expected(FLAGS).suggest(nearest)
-        } else if before.words().next().is_none() && matches!(self.token, Token::Id(_)) {
+        } else if !in_parens && before.words().next().is_none() && matches!(self.token, Token::Id(_)) {
             // `Ship | Station`
             Diagnostic::syntax(self.last, "`||` between alternatives").suggest("||")
         } else {
@@ -136,10 +136,10 @@ impl<'a> Parser<'a> {
         }
         let fault = self.expected("a relation: `!` stands before the parentheses");
         while !matches!(self.advance()?, Token::Sign(Sign::ParenClose) | Token::End) {}
-        if self.text[self.last.range()] != *")" {
+        let pair = &self.text[not.range().end..self.last.range().end];
+        if !pair.ends_with(')') || !pair.contains(',') {
             return Err(fault);
         }
-        let pair = &self.text[not.range().end..self.last.range().end];
         let fault = Diagnostic::syntax(open.to(self.last), "`!` before the parentheses");
         Err(fault.suggest(format!("!({}", pair.trim_start())))
     }

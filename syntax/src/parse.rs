@@ -543,7 +543,7 @@ impl<'a> Parser<'a> {
             let Some(flag) = Flag::of_word(word) else {
                 return Err(match legacy::flag(word) {
                     Some(_) => self.older_traversal(flags, in_parens)?,
-                    None => self.no_flag(flags),
+                    None => self.no_flag(flags, in_parens),
                 });
             };
             if in_parens && self.ahead()? == Token::Sign(Sign::ParenOpen) {

@@ -161,9 +161,8 @@ fn other_mistakes_are_mended_too() {
         ("(!R, A)", "!(R, A)"),
         ("(! R, A), B", "!(R, A), B"),
         ("Ship(Up R)", "Ship(up R)"),
-        ("Ship(SELF|up R)", "-"),
         ("Ship($x|Up)", "Ship($x|up)"),
-        ("Ship($x|cascde)", "Ship($x|cascade)"),
+        ("Ship(self|cascde)", "Ship(self|cascade)"),
     ] {
         let error = refused(text);
         let mended = mended(text, &error);

@@ -122,7 +122,7 @@ fn what_cannot_be_compared_is_refused_at_its_place() {
             ("Health.hp(up ChildOf) < 3", 11, "up ChildOf", "on its source alone"),
             ("Health.hp(_) < 3", 11, "_", "`_` has no field"),
             ("Health.hp($this, $x) < 3", 1, "Health.hp", "`Health` is no relation"),
-            ("Eats.grams < 3", 1, "Eats.grams", "not reflected with `#[reflect(Component)]`"),
+            ("Eats.grams < 3", 1, "Eats.grams", "`Eats` is a relation"),
             ("(Eats.grams, _) < 3", 14, "_", "a pair whose value is compared has a target"),
             ("(Eats.grams, #0) < 3", 14, "#0", "a pair whose value is compared has a target"),
             ("Eats.grams(_, $x) < 3", 12, "_", "a pair whose value is compared has a source"),
