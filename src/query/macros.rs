@@ -34,28 +34,15 @@ pub(super) fn declare(
     if !conflicts.is_empty() {
         let term = short_name(term);
         let system = system.map_or_else(String::new, |system| format!(" in system {system}"));
-        // Values of pairs are in a resource, so that no filter keeps queries apart.
-        let advice = match are_pair_values(&conflicts, world) {
-            true => "reading through `PairsMut`, which reads all that `Pairs` does, or",
-            false => "using `Without<T>` to create disjoint Queries or",
-        };
         panic!(
             "error[B0001]: `{term}`{system} reads {}, which the same query or a previous system parameter \
-             writes. Consider {advice} merging conflicting parameters into a `ParamSet`. \
+             writes. Consider using `Without<T>` to create disjoint Queries if that is a component, reading \
+             through `PairsMut` if it is the values of pairs, or merging conflicting parameters into a `ParamSet`. \
              See: https://bevy.org/learn/errors/b0001",
             names(&conflicts, world)
         );
     }
     declared.extend(own);
-}
-
-/// Whether nothing but values of pairs is written.
-fn are_pair_values(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> bool {
-    let AccessConflicts::Individual(components) = conflicts else { return false };
-    components.iter().all(|id| {
-        let name = world.components().get_name(id);
-        name.is_some_and(|name| name.shortname().to_string().starts_with("PairData<"))
-    })
 }
 
 fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
