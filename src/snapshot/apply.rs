@@ -2,7 +2,7 @@
 
 use super::{
     error::SnapshotError,
-    pairs::{KeptValue, PairSnapshot, RelationPairs},
+    pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs},
     take::is_comparable,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -260,7 +260,7 @@ impl<'a> Application<'a> {
             map_value(world, value, &mut in_values);
         }
         for entity in snapshot.entities().chain(in_values.0) {
-            if entity == Entity::PLACEHOLDER || entities.contains_key(&entity) {
+            if entity.index_u32() == NO_INDEX || entities.contains_key(&entity) {
                 continue;
             }
             let found = match (map.get(&entity), snapshot.types.get(&entity)) {

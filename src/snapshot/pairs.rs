@@ -14,6 +14,10 @@ use bevy_ecs::{
 };
 use core::any::TypeId;
 
+/// The index that no entity ever has. Values that name none may have it, so that it stays what it is; in a save it is the number
+/// of what is dead.
+pub(super) const NO_INDEX: u32 = u32::MAX - 1;
+
 /// The pairs of a world, or some of them, as they were at one moment: with their values, the order of each source's
 /// targets, and that of each target's sources in `ordered` relations and [`ChildOf`](bevy_ecs::hierarchy::ChildOf).
 ///

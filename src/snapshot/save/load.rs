@@ -17,7 +17,7 @@ use crate::{
         entity_of_type_id, relation_id_of, unmake_relation, use_store,
     },
     relation::ColumnRef,
-    snapshot::apply::AppliedPairs,
+    snapshot::{apply::AppliedPairs, pairs::NO_INDEX},
     store::PairStore,
 };
 use alloc::{boxed::Box, string::ToString, vec::Vec};
@@ -374,11 +374,9 @@ struct Finder<'a> {
 impl EntityMapper for Finder<'_> {
     fn get_mapped(&mut self, source: Entity) -> Entity {
         let number = source.index_u32();
-        if source == Entity::PLACEHOLDER {
-            return source;
-        }
         match self.entities.get(number as usize) {
             Some(&entity) => entity,
+            None if number == NO_INDEX => source,
             None => {
                 self.missing = Some(number);
                 source

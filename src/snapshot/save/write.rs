@@ -12,7 +12,7 @@ use crate::{
     fetch,
     names::WorldNameExt,
     relation::{EntityName, RelationName},
-    snapshot::pairs::{KeptValue, PairSnapshot, RelationPairs, key},
+    snapshot::pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs, key},
 };
 use alloc::{
     boxed::Box,
@@ -179,8 +179,8 @@ struct Numberer<'a>(&'a EntityHashMap<u32>);
 
 impl EntityMapper for Numberer<'_> {
     fn get_mapped(&mut self, source: Entity) -> Entity {
-        let number = self.0.get(&source).and_then(|&number| Entity::from_raw_u32(number));
-        number.unwrap_or(Entity::PLACEHOLDER)
+        let number = self.0.get(&source).copied().unwrap_or(NO_INDEX);
+        Entity::from_raw_u32(number).unwrap_or(source)
     }
 
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
