@@ -168,7 +168,7 @@ pub trait WorldRowEventExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If the expression cannot be compiled, or is [`AnyExpression`](crate::expr::AnyExpression), for which there is
+    /// If the expression cannot be compiled, as when it names an entity that is not there yet, or is [`AnyExpression`](crate::expr::AnyExpression), for which there is
     /// [`observe_expr`](crate::live::WorldMonitorExt::observe_expr).
     fn add_row_events<E: Expression>(&mut self) -> Result<Entity, RowEventError>;
 }

@@ -171,6 +171,11 @@ impl sealed::Sealed for WriteFields {}
 /// entity that was found is meant for as long as it lives, whatever it is called later. Once it is despawned, its term
 /// is false until there is another of that name.
 ///
+/// Call [`register_relation`](crate::WorldPairExt::register_relation) for the relations that a text names: another parameter of the
+/// system registers its own, but only for those that come after it. A name that a component and an entity have in common is an error in
+/// each system that is initialised then. Where players give names, write reflected types with their paths, as `game::Ship`, or build
+/// the expression with [`PairExprBuilder`](crate::expr::PairExprBuilder), which takes types.
+///
 /// # Panics
 ///
 /// When the system is initialised, if its access conflicts with itself or with an earlier parameter: `D` and a field

@@ -37,7 +37,8 @@ pub trait WorldSaveExt {
     /// called.
     ///
     /// A value is read as the type that it was saved with. If the fields of a type have changed, keep the old type
-    /// registered, with `#[type_path = ".."]` under its old path, and convert the values.
+    /// registered under its old path, with `#[type_path = ".."]` and `#[type_name = ".."]`, and convert the values. For a type that has
+    /// another path and is else the same, [`with_type_aliases`](super::SavedPairsDeserializer::with_type_aliases) is enough.
     fn set_save_version(
         &mut self,
         version: u32,
