@@ -184,7 +184,8 @@ fn prefabs_with_a_save_id_and_those_that_a_filter_lists_are_saved_as_others() {
     let saved = take(&mut game).to_saved(&game).unwrap();
     assert!(saved.entities.contains(&SavedEntity::Entity { id: 7, name: Some("Tank".into()) }));
     take(&mut game).insert_save_ids(&mut game).unwrap();
-    assert!(game.get::<SaveId>(made.turret).is_none(), "it is found by its path");
+    assert!(game.get::<SaveId>(made.turret).is_some(), "it belongs to a prefab that is saved");
+    assert!(game.get::<SaveId>(made.variant).is_none(), "it is found by its path");
 }
 
 #[test]

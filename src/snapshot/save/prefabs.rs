@@ -1,17 +1,18 @@
 //! Prefabs, and what lies below them. The program makes them before it loads, so saves refer to them by their paths.
 
 use super::saved::SaveId;
-use crate::{names::WorldNameExt, relation::Prefab};
+use crate::{names::WorldNameExt, relation::Prefab, world::WorldPairExt};
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     entity::{Entity, EntityHashSet},
-    hierarchy::Children,
+    hierarchy::{ChildOf, Children},
     world::World,
 };
 use bevy_platform::collections::HashMap;
+use core::iter;
 
-/// The entities of prefabs that have no [`SaveId`].
+/// The prefabs without a [`SaveId`], and what lies below them.
 #[derive(Default)]
 pub(super) struct Prefabs {
     entities: EntityHashSet,
@@ -33,7 +34,7 @@ impl Prefabs {
             }
         }
         let mut all = Self::default();
-        for entity in met.into_iter().filter(|&entity| world.get::<SaveId>(entity).is_none()) {
+        for entity in met.into_iter().filter(|&entity| !has_save_id(world, entity)) {
             all.entities.insert(entity);
             if let Some(path) = world.path_of(entity) {
                 all.by_path.entry(path).or_default().push(entity);
@@ -50,4 +51,16 @@ impl Prefabs {
     pub(super) fn at(&self, path: &str) -> &[Entity] {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Whether an entity, or what is above it in its prefab, has a [`SaveId`].
+fn has_save_id(world: &World, entity: Entity) -> bool {
+    let (mut has_id, mut has_id_in_prefab) = (false, false);
+    for at in iter::once(entity).chain(world.pairs::<ChildOf>().ancestors(entity)) {
+        has_id |= world.get::<SaveId>(at).is_some();
+        if world.get::<Prefab>(at).is_some() {
+            has_id_in_prefab = has_id;
+        }
+    }
+    has_id_in_prefab
 }

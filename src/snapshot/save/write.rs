@@ -39,8 +39,8 @@ impl PairSnapshot {
     /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. A save that is loaded into an empty
     /// world and made again is equal.
     ///
-    /// The entities of a [`Prefab`](crate::prefab::Prefab) that have no `SaveId` are the program's own: their pairs are left out,
-    /// unless the filter lists them as sources, and pairs with them as targets have their [path](crate::names). An entity in a value
+    /// A [`Prefab`](crate::prefab::Prefab) without a `SaveId`, and what lies below it, is the program's own: its pairs are left out,
+    /// unless the filter lists it as a source, and pairs with it as the target have its [path](crate::names). An entity in a value
     /// that is dead is saved as [`Entity::PLACEHOLDER`].
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl PairSnapshot {
     }
 
     /// Gives each entity of the snapshot that has no [`SaveId`] one that no other entity of the world has, so that a save
-    /// can be loaded into this same world. The entities of prefabs get none, since they are found by their paths.
+    /// can be loaded into this same world. A prefab without one, and what lies below it, gets none, since it is found by its path.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
