@@ -14,9 +14,9 @@ use super::{
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    names::{slot_path, slots},
+    names::{is_named, relation_name, slot_path, slots},
     ops::{self, Followed, Operation, ValueType, relation_id_of},
-    relation::{BoxedValue, EntityName, TraitsError},
+    relation::{BoxedValue, EntityName, RelationEntry, TraitsError},
     store::PairStore,
 };
 use alloc::{
@@ -25,7 +25,7 @@ use alloc::{
     vec,
     vec::Vec,
 };
-use bevy_ecs::{entity::Entity, name::Name, reflect::AppTypeRegistry, world::World};
+use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::TypeRegistry;
 
 impl MirrorComponent for RuntimeMirroredPairs {
@@ -155,17 +155,14 @@ fn shown(store: &PairStore, source: Entity) -> impl Iterator<Item = RelationId> 
     store.relations_of(source).filter(move |&id| is_shown(id))
 }
 
-/// The name with which a relation was spawned, or its `Name`.
-fn own_name<'w>(world: &'w World, store: &'w PairStore, relation: Entity) -> Option<&'w str> {
-    let id = store.registry().of_entity(relation);
-    let spawned_with = id.and_then(|id| store.registry().entry(id).name.as_deref());
-    spawned_with.or_else(|| world.get::<Name>(relation).map(Name::as_str))
+fn entry_of(store: &PairStore, relation: Entity) -> Option<&RelationEntry> {
+    store.registry().of_entity(relation).map(|id| store.registry().entry(id))
 }
 
 /// The name by which a relation is found again. As in saves, it is the path of a slot: there are many prefabs with an engine.
 fn name_of<'w>(world: &'w World, store: &'w PairStore, relation: Entity) -> Option<Cow<'w, str>> {
     let path = slot_path(world, store, relation).map(Cow::Owned);
-    path.or_else(|| own_name(world, store, relation).map(Cow::Borrowed))
+    path.or_else(|| relation_name(world, entry_of(store, relation), relation).map(Cow::Borrowed))
 }
 
 /// The relations that a name stands for. A slot is a relation as soon as its prefab has an instance, and is found before that.
@@ -173,10 +170,9 @@ fn named<'w>(world: &'w World, store: &'w PairStore, name: &'w str) -> impl Iter
     let registry = store.registry();
     let relations = registry.ids().filter(|&id| is_runtime(store, id)).map(|id| registry.entry(id).entity);
     let new_slots = slots(store).filter(|&slot| registry.of_entity(slot).is_none());
-    relations.chain(new_slots).filter(move |&relation| {
-        own_name(world, store, relation) == Some(name)
-            || (name.contains('.') && slot_path(world, store, relation).as_deref() == Some(name))
-    })
+    relations
+        .chain(new_slots)
+        .filter(move |&relation| is_named((world, store), entry_of(store, relation), relation, name))
 }
 
 fn with_types<T>(world: &World, run: impl FnOnce(&TypeRegistry) -> Option<T>) -> Option<T> {

@@ -11,6 +11,8 @@
 mod error;
 mod index;
 mod read;
+#[cfg(feature = "bevy_reflect")]
+mod relation;
 mod slots;
 mod view;
 
@@ -18,4 +20,6 @@ pub use error::LookupError;
 pub use read::{NamePaths, WorldNameExt};
 
 pub(crate) use index::NameIndex;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use relation::{is_named, relation_name};
 pub(crate) use slots::{slot_path, slots};
