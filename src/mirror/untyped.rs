@@ -15,7 +15,7 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair},
     names::{is_named, relation_name, slot_path, slots},
-    ops::{self, Followed, Operation, ValueType, relation_id_of},
+    ops::{self, Followed, Operation, ValueType, make_relation},
     relation::{BoxedValue, EntityName, RelationEntry, TraitsError},
     store::PairStore,
 };
@@ -96,8 +96,9 @@ impl MirrorComponent for RuntimeMirroredPairs {
     /// Relation by relation. Pairs of relations that are not listed are removed first: companions of listed pairs come afterwards.
     fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {
         let mut lists: Vec<(Entity, Vec<&RuntimeMirroredPair>)> = Vec::new();
+        let mut made = Vec::new();
         for pair in &self.pairs {
-            match resolve_relation(world, source, &pair.relation) {
+            match resolve_relation(world, source, &pair.relation, &mut made) {
                 Ok(relation) => match lists.iter_mut().find(|(listed, _)| *listed == relation) {
                     Some((_, pairs)) => pairs.push(pair),
                     None => lists.push((relation, Vec::from([pair]))),
@@ -119,6 +120,8 @@ impl MirrorComponent for RuntimeMirroredPairs {
             }
         }
         operation.finish();
+        // Pairs that are refused make no relation.
+        made.into_iter().for_each(|relation| ops::unmake_relation(world, relation));
     }
 
     /// Notes the sources of relations that have another name.
@@ -182,14 +185,15 @@ fn with_types<T>(world: &World, run: impl FnOnce(&TypeRegistry) -> Option<T>) ->
     }
 }
 
-/// The entity of a relation.
+/// The entity of a relation. `made` gets those that were no relations before.
 fn resolve_relation(
     world: &mut World,
     source: Entity,
     relation: &RuntimeRelation,
+    made: &mut Vec<Entity>,
 ) -> Result<Entity, MirrorError> {
     if world.entities().contains_spawned(relation.entity) {
-        let id = relation_id_of(world, relation.entity)?;
+        let id = make_relation(world, relation.entity, made)?;
         let store = fetch::store(world);
         return match store.is_some_and(|store| is_runtime(store, id)) {
             true => Ok(relation.entity),
@@ -203,7 +207,7 @@ fn resolve_relation(
     match (named.next(), named.next()) {
         (Some(found), None) => {
             drop(named);
-            relation_id_of(world, found)?;
+            make_relation(world, found, made)?;
             Ok(found)
         }
         (None, _) => Err(unknown(world, source, relation)),

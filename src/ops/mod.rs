@@ -64,8 +64,7 @@ pub(crate) use register::entity::{
     unlisted_markers,
 };
 pub(crate) use register::participant::Participant;
-pub(crate) use register::relation::relation_id;
-pub(crate) use register::relation::unmake_relation;
+pub(crate) use register::relation::{make_relation, relation_id, unmake_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
 pub(crate) use register::store::{end_idleness, prepare, use_store};

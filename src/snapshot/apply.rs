@@ -13,7 +13,7 @@ use crate::{
     names::{slot_path, slots},
     ops::{
         Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue, entity_of_type,
-        relation_id_of, unmake_relation, use_store,
+        make_relation, unmake_relation, use_store,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
@@ -220,7 +220,7 @@ impl<'a> Application<'a> {
                 None => kept.find(world, snapshot)?,
             };
             relations.push(match found {
-                Some(found) => Some(relation_of(world, found, made)?),
+                Some(found) => Some(make_relation(world, found, made)?),
                 None if dead == Dead::Refuse && !kept.pairs.is_empty() => return Err(kept.unknown()),
                 None => None,
             });
@@ -438,18 +438,6 @@ impl EntityMapper for Collector {
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
-/// The relation that an entity is. `made` gets it if it was none before.
-fn relation_of(
-    world: &mut World,
-    entity: Entity,
-    made: &mut Vec<Entity>,
-) -> Result<RelationId, SnapshotError> {
-    let is_new = fetch::store(world).is_some_and(|store| store.registry().of_entity(entity).is_none());
-    let id = relation_id_of(world, entity)?;
-    made.extend(is_new.then_some(entity));
-    Ok(id)
-}
-
 impl RelationPairs {
     fn unknown(&self) -> SnapshotError {
         SnapshotError::UnknownRelation { relation: self.name.clone() }
@@ -534,7 +522,7 @@ impl PairSnapshot {
                 }
                 continue;
             };
-            let id = relation_of(world, entity, made)?;
+            let id = make_relation(world, entity, made)?;
             if is_needed || map.contains_key(&kept.entity) || !relations.contains(&Some(id)) {
                 relations[at] = Some(id);
                 entities.insert(kept.entity, entity);

@@ -267,6 +267,26 @@ fn slots_have_the_name_of_their_path_and_are_found_by_it() {
     }
     other.check_pairs().unwrap();
 
+    // What is refused makes no relation: of a slot, nor of any other entity.
+    let mut third = self::world();
+    let (_, _, slots) = prefabs_with_engines(&mut third);
+    let [ship, plain, gone] = spawn(&mut third);
+    third.despawn(gone);
+    let relations = [
+        RuntimeRelation { entity: gone, name: Some("Tank.engine".into()) },
+        RuntimeRelation { entity: plain, name: None },
+    ];
+    let pairs = relations.map(|relation| RuntimeMirroredPair::new(relation, gone));
+    third.entity_mut(ship).insert(pairs.into_iter().collect::<RuntimeMirroredPairs>());
+    third.maintain_pairs();
+    assert_eq!(take_reported_errors().len(), 2);
+    assert!([slots[0], plain].iter().all(|&entity| third.traits_of(entity).is_none()));
+    assert!(third.get::<RuntimeMirroredPairs>(ship).is_none());
+    third.check_pairs().unwrap();
+    // They may become one all the same.
+    third.insert_pair_by_id(ship, (plain, ship)).unwrap();
+    assert_eq!(said(&third, ship), [(plain, ship, None)]);
+
     // Where a part above has another name, so has the slot.
     world.get_mut::<Name>(hull).unwrap().set("fuselage");
     world.maintain_pairs();

@@ -217,3 +217,47 @@ fn a_dead_entity_in_a_value_is_none_and_a_placeholder_stays_one() {
     assert_eq!(map.len(), 2, "no entity stands for none");
     assert_eq!(game.pair_value::<Ordered>(map[&ben], map[&ann]), Some(&Ordered { by: none }));
 }
+
+/// Files that were edited by hand, or by an enemy.
+#[test]
+fn hostile_files_about_prefabs_are_refused_and_change_nothing() {
+    let mut game = World::new();
+    let made = prefabs(&mut game);
+    let instance = game.instantiate(made.tank).unwrap();
+    game.insert_pair(instance, Ordered { by: made.turret }, made.turret).unwrap();
+    let saved = take(&mut game).to_saved(&game).unwrap();
+    let text = to_ron(&game, &saved);
+    let cases = [
+        // One prefab by two numbers, a path that leads nowhere, that is empty, that is no prefab's.
+        (text.replace("Prefab(\"Tank.turret\")", "Prefab(\"Tank\")"), "are the same in the world"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"Tank.turret.\")"), "one is needed"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"\")"), "one is needed"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"Stone\")"), "one is needed"),
+    ];
+    for (number, (wrong, expected)) in cases.into_iter().enumerate() {
+        assert_ne!(wrong, text, "{number}");
+        let mut other = World::new();
+        record_errors_of(&mut other);
+        let made = prefabs(&mut other);
+        other.spawn(Name::new("Stone"));
+        let (before, entities) = (of_prefabs(&other, &made), other.query::<Entity>().iter(&other).count());
+        let error = from_ron(&other, &wrong)
+            .and_then(|saved| saved.load(&mut other).map_err(|error| error.to_string()));
+        let error = error.unwrap_err();
+        assert!(error.contains(expected), "{number}: {error}");
+        assert_eq!(of_prefabs(&other, &made), before, "{number}");
+        assert_eq!(other.query::<Entity>().iter(&other).count(), entities, "{number}");
+        other.check_pairs().unwrap();
+    }
+    // The number of no entity as the end of a pair.
+    let mut wrong = from_ron(&game, &text).unwrap();
+    wrong.relations[0].pairs[0].source = u32::MAX - 1;
+    let error = wrong.load(&mut game).unwrap_err().to_string();
+    assert!(error.contains("source: there is no entity 4294967294"), "{error}");
+    // Aliases in a circle end, and lead to nothing that is known.
+    game.add_relation_alias("Ordered", "Queued")
+        .add_relation_alias("Queued", "Enqueued")
+        .add_relation_alias("Enqueued", "Queued");
+    let error = from_ron(&game, &text).unwrap().load(&mut game).unwrap_err();
+    assert!(matches!(error, LoadError::UnknownRelation { .. }), "{error}");
+}

@@ -136,6 +136,18 @@ fn forget_type(world: &mut World, id: RelationId) {
     }
 }
 
+/// [`relation_id_of`]. `made` gets an entity that was no relation before, so that it can be [unmade](unmake_relation).
+pub(crate) fn make_relation(
+    world: &mut World,
+    entity: Entity,
+    made: &mut Vec<Entity>,
+) -> Result<RelationId, TraitsError> {
+    let is_known = ensure_store(world).registry().of_entity(entity).is_some();
+    let id = relation_id_of(world, entity)?;
+    made.extend((!is_known).then_some(entity));
+    Ok(id)
+}
+
 /// Makes an entity no relation any more that was made one for what is refused now, unless something has used it.
 pub(crate) fn unmake_relation(world: &mut World, entity: Entity) {
     let store = ensure_store(world);
