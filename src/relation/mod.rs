@@ -170,7 +170,7 @@ pub trait RelationIsNotAComponent<R> {}
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be written in place",
     label = "not stored as pairs, or no relation",
-    note = "`PairsMut` is for relations with `#[derive(Relation)]`; the pairs of a Bevy relationship are components: insert \
+    note = "values are written in those of `#[derive(Relation)]`; the pairs of a Bevy relationship are components: insert \
             the component again to change its target or its other fields",
     note = "the values of a relation with `#[relation(key = ..)]` hold their keys: insert the pair again to change its value"
 )]

@@ -150,7 +150,7 @@ pub(crate) struct Registry {
 
 impl Registry {
     /// Everything that is known by a number, also what waits for another relation.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &RelationEntry> + use<'_> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &RelationEntry> + Clone {
         self.entries.iter()
     }
 

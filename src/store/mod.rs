@@ -195,7 +195,7 @@ impl PairStore {
     }
 
     /// What is known of each relation, with its pairs; also of those that are gone.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (&RelationEntry, &RelationIndex)> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&RelationEntry, &RelationIndex)> + Clone {
         self.registry.entries().zip(&self.relations)
     }
 

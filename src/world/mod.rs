@@ -8,6 +8,7 @@ mod inheritance;
 #[cfg(feature = "bevy_reflect")]
 mod reflect;
 mod scope;
+mod sealed;
 mod verbs;
 
 pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
@@ -25,7 +26,10 @@ use crate::{
     ops::{
         DespawnError, InsertPairError, InsertPairsError, NotTraversableError, PropagatedEvent, ReorderError,
     },
-    relation::{KeyedRelation, Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
+    relation::{
+        KeyedRelation, Relation, RelationName, RelationTraits, StoredRelation, TraitsError,
+        TraversableRelation,
+    },
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs},
     traverse::{Direction, RelationView},
@@ -33,21 +37,12 @@ use crate::{
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::{Bundle, NoBundleEffect},
+    change_detection::Mut,
     component::Component,
     entity::Entity,
     observer::IntoObserver,
     relationship::Relationship,
 };
-
-/// The traits here are for calling, not for implementing.
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-    impl Sealed for bevy_ecs::world::EntityWorldMut<'_> {}
-    impl Sealed for bevy_ecs::system::Commands<'_, '_> {}
-    impl Sealed for bevy_ecs::system::EntityCommands<'_> {}
-}
 
 /// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
@@ -557,6 +552,10 @@ pub trait WorldPairExt: sealed::Sealed {
         source: Entity,
         pair: impl Into<PairId>,
     ) -> Option<&V>;
+
+    /// The value of a pair, to write. `None` as in [`pair_value`](Self::pair_value). It is marked as changed as a component is,
+    /// and `PairInserted` is not sent; see [`PairsMut`](crate::PairsMut), which is for systems.
+    fn pair_value_mut<R: StoredRelation>(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>>;
 
     /// The target of `source` whose pair has the key, and the value of the pair.
     ///

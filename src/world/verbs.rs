@@ -11,14 +11,18 @@ use crate::{
         self, DespawnError, EndCheck, InsertPairError, InsertPairsError, NotTraversableError, Participant,
         PropagatedEvent, Removal, ReorderError,
     },
-    relation::{KeyedRelation, Relation, RelationName, RelationTraits, TraitsError, TraversableRelation},
-    store::{PairInvariantError, TargetIter},
+    relation::{
+        KeyedRelation, Relation, RelationName, RelationTraits, StoredRelation, TraitsError,
+        TraversableRelation,
+    },
+    store::{PairData, PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs, any_pair_value},
     traverse::{Direction, Limits, RelationView},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     bundle::{Bundle, NoBundleEffect},
+    change_detection::Mut,
     component::Component,
     entity::Entity,
     observer::IntoObserver,
@@ -298,6 +302,13 @@ impl WorldPairExt for World {
     ) -> Option<&V> {
         let (relation, target) = pair.into().entities()?;
         (any_pair_value(self, source, relation, target)? as &dyn Any).downcast_ref()
+    }
+
+    fn pair_value_mut<R: StoredRelation>(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>> {
+        let store = fetch::store(self)?;
+        let row = store.relation(store.registry().known::<R>()?).row(source, target)?;
+        let (last_run, this_run) = (self.last_change_tick(), self.change_tick());
+        self.get_resource_mut::<PairData<R>>()?.into_inner().get_mut(row, last_run, this_run)
     }
 
     fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {

@@ -76,6 +76,8 @@ mod expr_values_random;
 #[cfg(feature = "bevy_reflect")]
 mod expr_values_refused;
 #[cfg(feature = "bevy_reflect")]
+mod expr_values_spawned;
+#[cfg(feature = "bevy_reflect")]
 mod field_index;
 #[cfg(feature = "bevy_reflect")]
 mod field_index_observers;

@@ -2,7 +2,7 @@
 
 use crate::common::{Random, fewer, spawn, world_that_records_errors};
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::ChangedPair};
 use std::{collections::BTreeMap, sync::Arc};
 
 #[derive(Relation, Clone)]
@@ -318,4 +318,38 @@ fn dropped<R: Relation + Default>() {
         world.check_pairs().unwrap_or_else(|error| panic!("{}, {way}: {error}", core::any::type_name::<R>()));
         assert_eq!(Arc::strong_count(&values), 1, "{}, {way}", core::any::type_name::<R>());
     }
+}
+
+/// What [`WorldPairExt::pair_value_mut`] returns, and who notices what is written there.
+#[test]
+fn a_value_is_written_on_the_world() {
+    let mut world = world_that_records_errors();
+    let [a, b, dead] = spawn(&mut world);
+    world.despawn(dead);
+    let counter = Arc::new(());
+    assert!(world.pair_value_mut::<Owes>(a, b).is_none(), "the relation was never used");
+    world.insert_pair(a, Owes(1, counter.clone()), b).unwrap();
+    world.insert_pair(a, Owes(9, counter.clone()), a).unwrap();
+    let reader = world.register_system(|changed: Query<Entity, ChangedPair<Owes>>| changed.iter().count());
+    assert_eq!(world.run_system(reader).unwrap(), 1);
+    assert_eq!(world.run_system(reader).unwrap(), 0);
+
+    let value = world.pair_value_mut::<Owes>(a, b).unwrap();
+    assert_eq!(value.0, 1);
+    assert_eq!(world.run_system(reader).unwrap(), 0, "nothing was written");
+    world.pair_value_mut::<Owes>(a, b).unwrap().0 += 4;
+    assert_eq!(world.pair_value::<Owes>(a, b).unwrap().0, 5);
+    assert_eq!(world.pair_value::<Owes>(a, a).unwrap().0, 9);
+    assert_eq!(world.run_system(reader).unwrap(), 1);
+    assert_eq!(world.run_system(reader).unwrap(), 0);
+
+    for (source, target) in [(b, a), (a, dead), (dead, a), (dead, dead)] {
+        assert!(world.pair_value_mut::<Owes>(source, target).is_none());
+    }
+    world.remove_pair::<Owes>(a, b);
+    assert!(world.pair_value_mut::<Owes>(a, b).is_none());
+    world.clear_pairs();
+    assert!(world.pair_value_mut::<Owes>(a, a).is_none());
+    assert_eq!(Arc::strong_count(&counter), 1);
+    world.check_pairs().unwrap();
 }

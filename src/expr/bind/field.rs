@@ -8,8 +8,13 @@ use super::{
     term::Prerequisites,
     value::BoundValueTest,
 };
-use crate::expr::eval::ExprNames;
-use alloc::{boxed::Box, format, string::String};
+use crate::{expr::eval::ExprNames, id::RelationId};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+};
+use bevy_ecs::entity::Entity;
 use bevy_relations_syntax::{
     ast::{Arg, Has, Id, IdKind, Path, Span, TypeRef, ValueTest},
     error::Diagnostic,
@@ -38,17 +43,42 @@ impl Binder<'_> {
         let no_field = || Diagnostic::rule(span, "only a field of a component or of a pair is compared");
         let IdKind::Path(path) = &has.first.id.kind else { return Err(no_field()) };
         let Some((type_name, fields @ [_, ..])) = path.0.split_first() else { return Err(no_field()) };
-        let field = FieldPath { path, type_name, fields, span };
         let Some(source) = &has.source else {
             return Err(Diagnostic::rule(span, "a field that is compared has a source"));
         };
         refuse_walks([&has.first, source].into_iter().chain(&has.target))?;
+        if let Some(relation) = self.spawned_relation(path) {
+            let name = relation.to_string();
+            let field = FieldPath { path, type_name: &name, fields: &path.0[relation.0.len()..], span };
+            let Some(Meaning::Entity(entity)) = self.meaning(&relation, span, None)? else { return Ok(None) };
+            let Some(target) = &has.target else { return Err(needs_target(field, source)) };
+            let id = self.context.access().store().and_then(|store| store.registry().of_entity(entity));
+            let relation = Id { kind: IdKind::Path(relation), span };
+            let value = self.pair_field((relation, id), field, (source, target), test, prerequisites)?;
+            return Ok(Some(Condition::Value(value)));
+        }
+        let field = FieldPath { path, type_name, fields, span };
         let Some(type_id) = self.type_of_field(field)? else { return Ok(None) };
         let value = match &has.target {
             None => self.component_field(type_id, field, source, test, prerequisites)?,
-            Some(target) => self.pair_field(type_id, field, (source, target), test, prerequisites)?,
+            Some(target) => {
+                let id = self.relation_of_type(type_id);
+                let relation = Id { kind: IdKind::Type(TypeRef { id: type_id, name: "" }), span };
+                self.pair_field((relation, id), field, (source, target), test, prerequisites)?
+            }
         };
         Ok(Some(Condition::Value(value)))
+    }
+
+    /// The name of a relation created at run time that a path starts with, if its first name is not that of a type.
+    fn spawned_relation(&self, path: &Path) -> Option<Path> {
+        let registry = self.context.access().store()?.registry();
+        let start = |len: usize| Path(path.0[..len].into());
+        if !self.types(&start(1)).is_empty() {
+            return None;
+        }
+        let is_relation = |entity: Entity| registry.of_entity(entity).is_some();
+        (1..path.0.len()).map(start).find(|start| self.at_path(None, &start.0).into_iter().any(is_relation))
     }
 
     fn type_of_field(&mut self, field: FieldPath<'_>) -> BindResult<Option<TypeId>> {
@@ -73,14 +103,8 @@ impl Binder<'_> {
     ) -> BindResult<ValueAtom> {
         let FieldPath { path: written, type_name, span, .. } = field;
         let component = self.context.component_of(type_id);
-        if component.is_none() && self.is_relation(type_id) {
-            let message = format!(
-                "`{type_name}` is a relation: a field of the value of its pairs is compared together with a target"
-            );
-            let fault = Diagnostic::rule(span, message);
-            // The place of a source that is not written is that of the field.
-            let has_source = source.id.span.range() != span.range();
-            return Err(if has_source { fault } else { fault.suggest(format!("({written}, $x)")) });
+        if component.is_none() && self.relation_of_type(type_id).is_some() {
+            return Err(needs_target(field, source));
         }
         let (path, test) = self.bound_test(type_id, field, test, true)?;
         let component =
@@ -105,18 +129,15 @@ impl Binder<'_> {
 
     fn pair_field(
         &mut self,
-        type_id: TypeId,
+        (relation, id): (Id, Option<RelationId>),
         field: FieldPath<'_>,
         (source, target): (&Arg, &Arg),
         test: &ValueTest,
         prerequisites: &mut Prerequisites,
     ) -> BindResult<ValueAtom> {
         let FieldPath { type_name, span, .. } = field;
-        let holder = self.holder_of_pairs(type_id, type_name, span)?;
-        let (value_type, is_component) = match holder {
-            ValueHolder::Component(_) => (type_id, true),
-            ValueHolder::Pair(value_type) => (value_type, false),
-        };
+        let (holder, value_type) = self.holder_of_pairs(id, type_name, span)?;
+        let is_component = matches!(holder, ValueHolder::Component(_));
         let (path, test) = self.bound_test(value_type, field, test, is_component)?;
         for (arg, what) in [(source, "source"), (target, "target")] {
             if matches!(arg.id.kind, IdKind::Any | IdKind::Bits(0)) {
@@ -125,7 +146,6 @@ impl Binder<'_> {
                 return Err(Diagnostic::rule(arg.id.span, message));
             }
         }
-        let relation = Id { kind: IdKind::Type(TypeRef { id: type_id, name: "" }), span };
         let mut operator = BoundOperator::And;
         let parts = self.pair(&Arg::new(relation), target, &mut operator, Some(source), prerequisites)?;
         // The value is that of the pair that is stored.
@@ -137,30 +157,31 @@ impl Binder<'_> {
         Ok(ValueAtom { atom: plain_atom(source, id), holder, path: path.into(), test: Box::new(test) })
     }
 
-    fn is_relation(&self, type_id: TypeId) -> bool {
-        let store = self.context.access().store();
-        store.is_some_and(|store| store.registry().of_type_id(type_id).is_some())
+    fn relation_of_type(&self, type_id: TypeId) -> Option<RelationId> {
+        self.context.access().store()?.registry().of_type_id(type_id)
     }
 
-    /// Where the values of a relation's pairs are.
-    fn holder_of_pairs(&mut self, type_id: TypeId, name: &str, span: Span) -> BindResult<ValueHolder> {
-        let access = self.context.access();
-        let entry = access.store().and_then(|store| {
-            let registry = store.registry();
-            Some(registry.entry(registry.of_type_id(type_id)?))
-        });
-        let Some(entry) = entry else {
+    /// Where the values of a relation's pairs are, and their type.
+    fn holder_of_pairs(
+        &mut self,
+        relation: Option<RelationId>,
+        name: &str,
+        span: Span,
+    ) -> BindResult<(ValueHolder, TypeId)> {
+        let store = self.context.access().store();
+        let Some(entry) = store.zip(relation).map(|(store, relation)| store.registry().entry(relation))
+        else {
             let message =
                 format!("`{name}` is no relation: a field of a component has a source and no target");
             return Err(Diagnostic::rule(span, message));
         };
-        if entry.adopted.is_some() {
+        if let (Some(_), Some(type_id)) = (&entry.adopted, entry.type_id) {
             let component = self.context.component_of(type_id);
-            let component = component.map(ValueHolder::Component);
-            return component.ok_or_else(|| Diagnostic::rule(span, "the type of this field is no component"));
+            let holder = component.map(|component| (ValueHolder::Component(component), type_id));
+            return holder.ok_or_else(|| Diagnostic::rule(span, "the type of this field is no component"));
         }
         match entry.data {
-            Some(data) => Ok(ValueHolder::Pair(data.value_type())),
+            Some(data) => Ok((ValueHolder::Pair(data.value_type()), data.value_type())),
             None => Err(Diagnostic::rule(span, format!("the pairs of `{name}` have no values"))),
         }
     }
@@ -211,6 +232,18 @@ impl Binder<'_> {
         })?;
         Ok((path, bound))
     }
+}
+
+/// That the field is one of the value of a pair.
+fn needs_target(field: FieldPath<'_>, source: &Arg) -> Box<Diagnostic> {
+    let FieldPath { path: written, type_name, span, .. } = field;
+    let message = format!(
+        "`{type_name}` is a relation: a field of the value of its pairs is compared together with a target"
+    );
+    let fault = Diagnostic::rule(span, message);
+    // The place of a source that is not written is that of the field.
+    let has_source = source.id.span.range() != span.range();
+    if has_source { fault } else { fault.suggest(format!("({written}, $x)")) }
 }
 
 fn plain_atom(source: BoundElement, id: AtomId) -> Atom {

@@ -164,7 +164,7 @@ impl Binder<'_> {
     }
 
     /// The entities at a path below `parent`, or from the roots.
-    fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
+    pub(super) fn at_path(&self, parent: Option<Entity>, path: &[String]) -> Vec<Entity> {
         let path = path::join(path.iter().map(String::as_str));
         match self.context.access().lookup_unique(parent, &path) {
             Ok(entity) => alloc::vec![entity],

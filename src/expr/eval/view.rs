@@ -59,6 +59,16 @@ impl<'w> View<'w> {
         self.entities.contains_spawned(entity)
     }
 
+    /// Whether a pair of whichever relation is stored, with a target or with any.
+    #[inline]
+    pub(crate) fn has_any_relation(&self, source: Entity, target: Option<Entity>) -> bool {
+        let mut relations = self.store.relations_of(source);
+        match target {
+            Some(target) => relations.any(|id| self.index(id).has(source, target)),
+            None => relations.next().is_some(),
+        }
+    }
+
     #[inline]
     pub(crate) fn targets(&self, relation: RelationId, source: Entity) -> TargetIter<'w> {
         self.index(relation).targets(source)

@@ -64,7 +64,7 @@ pub enum ExprRunError {
 }
 
 /// A variable of a [`CompiledExpr`](crate::expr::CompiledExpr). Rows find its value quicker than by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct VarId(pub(in crate::expr) Var);
 
 /// What is wanted of a run.

@@ -34,6 +34,7 @@ fn is_of(test: &Predicate, this: Operand) -> bool {
     match test {
         Predicate::Mask { entity, .. } => *entity == this,
         Predicate::HasAny { source, .. }
+        | Predicate::HasAnyRelation { source, .. }
         | Predicate::HasTag { source, .. }
         | Predicate::HasPair { source, target: Operand::Entity(_), .. } => *source == this,
         _ => false,

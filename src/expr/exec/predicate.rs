@@ -62,6 +62,10 @@ impl Predicate {
                     }
                 }
             }
+            Self::HasAnyRelation { source, target, negated } => {
+                let has = |source| view.is_alive(source) && view.has_any_relation(source, *target);
+                select_by(batch, rows, *source, *negated, has);
+            }
             Self::Reaches { relation, source, target, negated } => {
                 let (atoms, index) = (&mut run.shared.atoms, view.index(relation.id));
                 let AtomBuffers { leads, steps, limit, .. } = &mut *atoms;

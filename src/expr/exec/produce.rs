@@ -77,7 +77,12 @@ impl Stage {
                 }
                 #[cfg(feature = "bevy_reflect")]
                 Produce::Indexed(indexed) => state.indexed(run, indexed, output.column_mut(indexed.out)),
-                Produce::Atom(atom) => state.atom(run, atom, input, output),
+                Produce::Atom(atom) => match atom.each_pair() {
+                    Some((source, out)) => {
+                        state.each_pair(run, input.entity(source, state.row), out, output);
+                    }
+                    None => state.atom(run, atom, input, output),
+                },
                 Produce::Member(member) => {
                     let Position::Out(out) = member.value else { break };
                     let source = input.entity(member.source, state.row);

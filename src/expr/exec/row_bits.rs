@@ -17,7 +17,9 @@ pub(super) const WORD: usize = u64::BITS as usize;
 pub(super) struct RowBits {
     /// By part of the mask, and there by row.
     parts: Vec<Vec<Word>>,
-    /// Of what is asked, when a scan began last.
+    /// The versions of what is asked, when a scan began last.
+    asked: Vec<u64>,
+    /// Counts how often these were others.
     version: u64,
     is_kept: bool,
 }
@@ -31,11 +33,16 @@ struct Word {
 }
 
 impl RowBits {
-    /// Starts a scan. What is asked had this version at the last one, or nothing is kept: where pairs change from scan to scan
-    /// that would be in vain.
-    pub(super) fn start(&mut self, version: u64) {
-        self.is_kept = self.version == version;
-        self.version = version;
+    /// Starts a scan of what has these versions, of which none comes again. They were the same at the last scan, or nothing is
+    /// kept: where pairs change from scan to scan that would be in vain.
+    pub(super) fn start(&mut self, versions: impl IntoIterator<Item = u64, IntoIter: Clone>) {
+        let versions = versions.into_iter();
+        self.is_kept = self.asked.iter().copied().eq(versions.clone());
+        if !self.is_kept {
+            self.asked.clear();
+            self.asked.extend(versions);
+            self.version += 1;
+        }
     }
 
     /// Whether results are kept in this scan.

@@ -16,7 +16,8 @@ use crate::{
     },
     fetch::RowHint,
     id::RelationId,
-    store::{Reader, ones},
+    relation::RelationEntry,
+    store::{Reader, RelationIndex, ones},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -52,6 +53,7 @@ impl Stage {
     pub(super) fn scan_test(&self) -> Option<&Predicate> {
         let Some(Step::Test(test)) = self.steps.first() else { return None };
         let (Predicate::HasAny { source, .. }
+        | Predicate::HasAnyRelation { source, .. }
         | Predicate::HasTag { source, .. }
         | Predicate::HasPair { source, target: Operand::Entity(_), .. }) = test
         else {
@@ -155,13 +157,19 @@ impl StageState {
     /// Starts to use what scans with this test have found out, once for each scan.
     pub(super) fn start_row_bits(&mut self, view: &View<'_>, test: Option<&Predicate>) {
         if (self.major, self.minor) == (0, 0) && !core::mem::replace(&mut self.knows_version, true) {
-            self.row_bits.start(match test {
-                Some(Predicate::HasTag { .. }) => view.tags().version(),
+            match test {
+                Some(Predicate::HasTag { .. }) => self.row_bits.start([view.tags().version()]),
                 Some(Predicate::HasAny { relation, .. } | Predicate::HasPair { relation, .. }) => {
-                    view.index(*relation).version()
+                    self.row_bits.start([view.index(*relation).version()]);
                 }
-                _ => 0,
-            });
+                Some(Predicate::HasAnyRelation { .. }) => {
+                    let of_each = |(entry, index): (&RelationEntry, &RelationIndex)| {
+                        [entry.entity.to_bits(), index.version()]
+                    };
+                    self.row_bits.start(view.store.entries().flat_map(of_each));
+                }
+                _ => self.row_bits.start([0]),
+            }
         }
     }
 
@@ -226,6 +234,9 @@ impl Predicate {
     /// Hands over a [`scan_test`](Stage::scan_test), for entities that are alive, as what is scanned is.
     #[inline]
     pub(super) fn with_scan_test(&self, view: &View<'_>, user: impl UseScanTest) {
+        if let Self::HasAnyRelation { target, negated, .. } = self {
+            return user.use_test(|source| view.has_any_relation(source, *target) != *negated);
+        }
         let reader = |relation| view.index(relation).reader(view.store.compares(relation));
         let (reader, target, negated) = match self {
             Self::HasAny { relation, negated, .. } => (reader(*relation), None, *negated),

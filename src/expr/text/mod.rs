@@ -37,7 +37,7 @@ use core::{fmt, str::FromStr};
 /// | `Transform(cascade ChildOf)` | with a holder above, rows from the root down |
 /// | `(Movement.target, $x)`, `Held.orders.0($y, $x)` | with an entity in this field of a reflected component |
 /// | `Health.hp < 10`, `Cost.gold($c) >= 3`, `Title.text == "Sir"` | by a field of a reflected component |
-/// | `(Eats.grams, $food) > 1` | by a field of the value of a pair |
+/// | `(Eats.grams, $food) > 1` | by a field of the value of a pair, also of a relation created at run time |
 /// | `$this == Earth`, `$p != $q`, `$this ~= "art"` | by identity, or by part of the name |
 /// | `[in] Ship`, `[out]`, `[inout]`, `[none]` | says what the data is for |
 /// | `and\|Fleet`, `or\|Fleet`, `not\|Fleet` | with all, one, none of the components of that entity |

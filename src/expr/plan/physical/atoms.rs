@@ -327,9 +327,28 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// Whether a term holds. Over a transitive or reflexive relation, there is a quicker way if both ends are known.
+/// Whether a term holds. There is a quicker way over a transitive or reflexive relation, if both ends are known, and if the
+/// relation is any.
 fn semi_join(atom: AtomOp, negated: bool) -> Predicate {
     match (&atom.id, atom.source, atom.walk) {
+        (
+            IdOp::Pair {
+                relation: RelationOp::Free(Position::Out(_) | Position::Any),
+                target: Position::Out(_) | Position::Any,
+                target_walk: None,
+            },
+            Position::Known(source),
+            None,
+        ) => Predicate::HasAnyRelation { source, target: None, negated },
+        (
+            IdOp::Pair {
+                relation: RelationOp::Free(Position::Out(_) | Position::Any),
+                target: Position::Known(Operand::Entity(target)),
+                target_walk: None,
+            },
+            Position::Known(source),
+            None,
+        ) => Predicate::HasAnyRelation { source, target: Some(*target), negated },
         (
             IdOp::Pair {
                 relation: RelationOp::Known(known),

@@ -187,6 +187,12 @@ pub(crate) enum Predicate {
         source: Operand,
         negated: bool,
     },
+    /// There is a pair of whichever relation, with one target or with any.
+    HasAnyRelation {
+        source: Operand,
+        target: Option<Entity>,
+        negated: bool,
+    },
     /// A pair is stored, or follows from others.
     Reaches {
         relation: KnownRelation,
@@ -254,6 +260,8 @@ impl Predicate {
             Self::HasTag { .. } => "has not tag",
             Self::HasAny { negated: false, .. } => "has any",
             Self::HasAny { .. } => "has none",
+            Self::HasAnyRelation { negated: false, .. } => "has any relation",
+            Self::HasAnyRelation { .. } => "has no relation",
             Self::Reaches { negated: false, .. } => "reaches",
             Self::Reaches { .. } => "does not reach",
             Self::SemiJoin { negated: false, .. } => "semi-join",
@@ -293,7 +301,11 @@ impl Predicate {
                 read(*source, columns);
                 read(*target, columns);
             }
-            Self::HasTag { source, .. } | Self::HasAny { source, .. } => read(*source, columns),
+            Self::HasTag { source, .. }
+            | Self::HasAny { source, .. }
+            | Self::HasAnyRelation { source, .. } => {
+                read(*source, columns);
+            }
             Self::SemiJoin { atom, .. } => atom.reads(columns),
             Self::Member { member, .. } => member.reads(columns),
             Self::Keyed { keyed, .. } => keyed.reads(columns),

@@ -1,0 +1,13 @@
+//! The traits of this module are for calling, not for implementing.
+
+use bevy_ecs::{
+    system::{Commands, EntityCommands},
+    world::{EntityWorldMut, World},
+};
+
+pub trait Sealed {}
+
+impl Sealed for World {}
+impl Sealed for EntityWorldMut<'_> {}
+impl Sealed for Commands<'_, '_> {}
+impl Sealed for EntityCommands<'_> {}
