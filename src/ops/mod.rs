@@ -46,7 +46,7 @@ pub(crate) use mutate::{
     keyed::has_key_of,
     operation::Operation,
     order::order_sources,
-    remove::{remove_batch, remove_selected, remove_tag, remove_typed, select},
+    remove::{remove_batch, remove_by_id, remove_selected, remove_source, remove_tag, remove_typed, select},
     restore::{Restoration, Restored, WantedPairs, WantedSource, WantedValue},
     tag::insert_tag,
 };

@@ -32,6 +32,16 @@ impl FastPathFlags {
     /// A pair of `IsA` is inserted for which nothing is instantiated. That its target is not final has to be looked at
     /// each time, beside what [`INSERT`](Self::INSERT) asks for.
     pub(crate) const INSERT_BASE: Self = Self(1 << 8);
+    /// A pair is inserted together with others, and beside what [`INSERT`](Self::INSERT) asks for, each of these is looked at: its
+    /// other direction, or its companions.
+    pub(crate) const INSERT_TOGETHER: Self = Self(1 << 9);
+    /// A pair is removed by its name, with its other direction.
+    pub(crate) const REMOVE_TOGETHER: Self = Self(1 << 10);
+    /// A pair with a value of the type that the relation carries is inserted, or its value is replaced, also in both directions; no
+    /// other pair gives way. Components of the source may have to be written after it.
+    pub(crate) const INSERT_GIVEN: Self = Self(1 << 11);
+    /// A pair with such a value is removed by its name, with its other direction if it has one.
+    pub(crate) const REMOVE_GIVEN: Self = Self(1 << 12);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -56,26 +66,39 @@ impl FastPathFlags {
         has_entity: bool,
         is_used: bool,
     ) -> Self {
-        let has_declared_rules = !(entry.frozen || is_used)
-            || !entry.with.is_empty()
-            || entry.traits.one_of_rule().is_some()
-            || !entry.constraints.is_empty()
-            || entry.traits.is_symmetric();
+        let (has_companions, is_symmetric) = (!entry.with.is_empty(), entry.traits.is_symmetric());
+        let has_rules_of_ends = !(entry.frozen || is_used) || !entry.constraints.is_empty();
+        let has_target_rule = entry.traits.one_of_rule().is_some();
+        let has_declared_rules = has_rules_of_ends || has_target_rule || has_companions || is_symmetric;
         let has_rules = has_declared_rules || id == IS_A;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
+        let has_no_more_rules = !has_rules_of_ends && id != IS_A && !has_values && has_entity;
         let is_plain = !has_rules && !has_values && has_entity;
-        let own_values = entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()))
-            && entry.adopted.is_none()
-            && entry.validate.is_none();
         let has_rows = index.has_values() || is_used;
-        let is_valued = !has_rules && own_values && has_entity && has_rows;
+        let carries_values = entry.data.is_some() && entry.adopted.is_none() && has_entity && has_rows;
+        let takes_values = carries_values && entry.validate.is_none();
+        let is_valued = takes_values
+            && !has_rules
+            && entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()));
         // What a pair leaves behind has to be looked at.
         let counts_sources = index.counts_sources;
-        let unlink =
-            !index.symmetric && !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
+        let leaves_nothing = !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
+        let unlink = !index.symmetric && leaves_nothing;
         // Also a pair that has to make way: with a type that has fields as its target it has a value.
         let gives_way = index.exclusive && (counts_sources || index.reverse.extras.rows);
+        // Of one that is exclusive as well, pairs of both ends may have to give way.
+        let has_both_ways = is_symmetric && !index.exclusive && !index.is_acyclic();
+        let has_no_rules_of_given = !has_rules_of_ends
+            && !has_target_rule
+            && !has_companions
+            && id != IS_A
+            && entry.traits.key_rule().is_none();
         let mut flags = Self::default();
+        flags.set(
+            Self::INSERT_GIVEN,
+            takes_values && has_no_rules_of_given && (!is_symmetric || has_both_ways),
+        );
+        flags.set(Self::REMOVE_GIVEN, carries_values && !has_rules_of_ends && id != IS_A && !counts_sources);
         if entry.traits.is_in_table() || entry.mirror.is_some() {
             flags.set(Self::INSERT_IN_TABLE, is_plain && !gives_way);
             flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
@@ -86,7 +109,15 @@ impl FastPathFlags {
             Self::INSERT_BASE,
             id == IS_A && !has_declared_rules && !has_values && has_entity && !gives_way,
         );
-        flags.set(Self::REMOVE, is_plain && unlink);
+        // Companions, and rules of the target, are for insertions.
+        flags.set(Self::REMOVE, has_no_more_rules && unlink);
+        flags.set(
+            Self::INSERT_TOGETHER,
+            has_no_more_rules
+                && !has_target_rule
+                && if has_companions { !is_symmetric && !gives_way } else { has_both_ways },
+        );
+        flags.set(Self::REMOVE_TOGETHER, has_no_more_rules && is_symmetric && leaves_nothing);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
         // Another pair may have the key.
@@ -100,10 +131,14 @@ impl FastPathFlags {
     fn declined_for([inserted, removed]: [bool; 2], exclusive: bool) -> Self {
         let mut flags = Self::default();
         flags.set(Self::INSERT, inserted || exclusive && removed);
+        flags.set(Self::INSERT_TOGETHER, inserted || exclusive && removed);
         flags.set(Self::REMOVE, removed);
+        flags.set(Self::REMOVE_TOGETHER, removed);
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
         flags.set(Self::INSERT_VALUE, inserted);
+        flags.set(Self::INSERT_GIVEN, inserted);
+        flags.set(Self::REMOVE_GIVEN, removed);
         flags.set(Self::REMOVE_VALUE, removed);
         flags.set(Self::INSERT_IN_TABLE, inserted || exclusive && removed);
         flags.set(Self::REMOVE_IN_TABLE, removed);
@@ -172,6 +207,12 @@ impl RelationIndex {
     fn settle_fast_path(&mut self) {
         let declined = FastPathFlags::declined_for(self.observed, self.exclusive);
         self.fast_path = self.allowed.without(declined);
+    }
+
+    /// Whether changes of pairs take the fast path, as far as no observer is narrowed to a target.
+    #[inline]
+    pub(crate) fn takes(&self, flag: FastPathFlags) -> bool {
+        self.fast_path.contains(flag)
     }
 
     /// What changes of pairs need no more than the index, but for observers.

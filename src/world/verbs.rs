@@ -114,18 +114,17 @@ impl WorldPairExt for World {
     }
 
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize {
-        let Some(relation) =
-            fetch::store(self).and_then(|store| store.registry().entity_of(TypeId::of::<R>()))
-        else {
-            return 0;
-        };
-        self.remove_pairs_by_id(source, PairId::with_relation(relation))
+        ops::remove_source::<R>(self, source)
     }
 
     fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize {
+        let pair = pair.into();
+        if let Some(removed) = ops::remove_by_id(self, source, pair) {
+            return usize::from(removed);
+        }
         ops::end_idleness(self);
         let Some(store) = fetch::store(self) else { return 0 };
-        let pairs = ops::select(store, Some(source), pair.into());
+        let pairs = ops::select(store, Some(source), pair);
         ops::remove_selected(self, pairs, Removal::REMOVED)
     }
 

@@ -77,6 +77,7 @@ mod expr_values_random;
 mod expr_values_refused;
 #[cfg(feature = "bevy_reflect")]
 mod expr_values_spawned;
+mod fast_path_by_rules;
 #[cfg(feature = "bevy_reflect")]
 mod field_index;
 #[cfg(feature = "bevy_reflect")]

@@ -5,6 +5,7 @@ use super::{
     error::InsertPairsError,
     insert::{insert_observed, insert_slot, insert_when_ready, insert_with_components},
     operation::Operation,
+    together::insert_together,
     writer::{FastPath, PairWriter},
 };
 use crate::{
@@ -47,6 +48,7 @@ fn insert_numbered<R: Relation>(
             FastPath::NotReady => insert_when_ready(world, pair),
             FastPath::Observed => insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => insert_with_components(world, pair),
+            FastPath::Together => insert_together(world, pair),
             _ => insert_slot(world, pair, &mut Some(value), ends),
         };
         if let Err(error) = inserted {
@@ -119,6 +121,8 @@ fn insert_run<R: Relation>(
         FastPath::Observed
     } else if allows(FastPathFlags::INSERT_IN_TABLE) {
         FastPath::WithComponents
+    } else if allows(FastPathFlags::INSERT_TOGETHER) {
+        FastPath::Together
     } else {
         FastPath::Declined
     };

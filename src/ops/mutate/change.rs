@@ -28,6 +28,7 @@ use bevy_ecs::{
     world::World,
 };
 use core::any::{TypeId, type_name};
+use smallvec::SmallVec;
 
 /// What is to be changed.
 pub(super) trait Request {
@@ -106,6 +107,15 @@ pub(crate) fn replace_targets<R: Relation>(
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
     let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
+    let pairs: Vec<(R, Entity)> = pairs.into_iter().collect();
+    if size_of::<R>() == 0 {
+        let targets: SmallVec<[Entity; 8]> = pairs.iter().map(|pair| pair.1).collect();
+        let tick = world.change_tick();
+        let writer = fetch::store_mut(world).map(PairWriter::new);
+        if writer.is_some_and(|writer| writer.try_replace_targets(relation, source, &targets, tick)) {
+            return Ok(());
+        }
+    }
     let pairs = pairs.into_iter().map(|(value, target)| {
         let value = (size_of::<R>() > 0).then(|| (value_type, Box::new(value) as BoxedValue));
         WantedPair { target, value }
@@ -279,7 +289,7 @@ pub(crate) fn move_sources<R: Relation>(
                         return Ok(count);
                     }
                 }
-                FastPath::Observed | FastPath::WithComponents | FastPath::Declined => {}
+                FastPath::Observed | FastPath::WithComponents | FastPath::Together | FastPath::Declined => {}
             }
             carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)

@@ -6,10 +6,12 @@ use super::{
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange},
+    given::try_insert_given,
     keyed::free_keys,
     plan::{Given, InsertPlan, MAX_ROUNDS, attempted, is_final, make_values, plan},
     remove::Completion,
     tag,
+    together::insert_together,
     writer::{FastPath, PairWriter},
 };
 use crate::{
@@ -43,7 +45,7 @@ pub(crate) fn insert_typed<R: Relation>(
     if size_of::<R>() > 0 {
         return match try_insert_value(world, source, value, target) {
             Ok(_) => Ok(()),
-            Err(value) => insert_typed_by_rules(world, source, value, target, ends),
+            Err(value) => insert_value_when_ready(world, source, value, target, ends),
         };
     }
     let tick = world.change_tick();
@@ -55,7 +57,7 @@ pub(crate) fn insert_typed<R: Relation>(
             let inserted = match PairWriter::new(store).try_insert_in_table(pair, tick) {
                 FastPath::Done => Ok(()),
                 FastPath::NotReady => insert_when_ready(world, pair),
-                FastPath::Observed | FastPath::WithComponents | FastPath::Declined => {
+                FastPath::Observed | FastPath::WithComponents | FastPath::Together | FastPath::Declined => {
                     insert_typed_by_rules(world, source, value, target, ends)
                 }
             };
@@ -67,6 +69,7 @@ pub(crate) fn insert_typed<R: Relation>(
             FastPath::NotReady => return insert_when_ready(world, pair),
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => return insert_with_components(world, pair),
+            FastPath::Together => return insert_together(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -87,11 +90,36 @@ fn try_insert_value<R: Relation>(
     let tick = world.change_tick();
     let Some((store, values)) = fetch::store_and_values::<R>(world) else { return Err(value) };
     let Some(relation) = store.registry().of_type::<R>() else { return Err(value) };
-    let affected = Affected::Target(target);
+    let affected = Affected::Insertion(source, target);
     match PairWriter::new(store).fast_values(relation, values, FastPathFlags::INSERT_VALUE, affected) {
         Some(mut fast) => fast.insert(source, value, target, tick),
         None => Err(value),
     }
+}
+
+/// Inserts a pair with a value that did not take the fast path: marks its ends, and tries again if they were not marked.
+#[inline(never)]
+fn insert_value_when_ready<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    value: R,
+    target: Entity,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
+    let allows = |store: &PairStore| {
+        let relation = store.registry().of_type::<R>()?;
+        store.relation(relation).allows(FastPathFlags::INSERT_VALUE).then_some(relation)
+    };
+    let relation = fetch::store(world).and_then(allows);
+    if let Some(relation) = relation
+        && mark_ends(world, StoredPair { source, relation, target })?
+    {
+        return match try_insert_value(world, source, value, target) {
+            Ok(_) => Ok(()),
+            Err(value) => insert_typed_by_rules(world, source, value, target, ends),
+        };
+    }
+    insert_typed_by_rules(world, source, value, target, ends)
 }
 
 #[inline(never)]
@@ -181,18 +209,21 @@ pub(crate) fn resolve_pair(
 pub(crate) fn insert(
     world: &mut World,
     pair: StoredPair,
-    given: Option<&mut Given<'_>>,
+    mut given: Option<&mut Given<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let tick = world.change_tick();
-    if given.is_none()
-        && let Some(store) = fetch::store_mut(world)
-    {
+    if let Some(given) = given.as_deref_mut() {
+        if try_insert_given(world, pair, given)? {
+            return Ok(());
+        }
+    } else if let Some(store) = fetch::store_mut(world) {
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
             FastPath::NotReady => return insert_when_ready(world, pair),
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => return insert_with_components(world, pair),
+            FastPath::Together => return insert_together(world, pair),
             FastPath::Declined => {}
         }
     }
@@ -268,6 +299,7 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
                     return Ok(());
                 }
             }
+            FastPath::Together => return insert_together(world, pair),
             FastPath::NotReady | FastPath::Declined => {}
         }
     }
@@ -340,7 +372,7 @@ pub(super) fn insert_observed(
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.
-fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(super) fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     insert_by_plan(world, pair, None, EndCheck::Now)
 }
 

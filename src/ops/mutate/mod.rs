@@ -7,6 +7,7 @@ pub(in crate::ops) mod change;
 pub(in crate::ops) mod ends;
 pub(in crate::ops) mod error;
 pub(in crate::ops) mod event;
+mod given;
 pub(in crate::ops) mod insert;
 pub(in crate::ops) mod keyed;
 mod missing;
@@ -18,5 +19,6 @@ pub(in crate::ops) mod restore;
 #[cfg(feature = "bevy_reflect")]
 pub(in crate::ops) mod several;
 pub(in crate::ops) mod tag;
+mod together;
 mod whole;
 pub(in crate::ops) mod writer;

@@ -2,8 +2,9 @@
 
 use super::{
     event::{self, PairChange, PairEvent, Removal},
+    given::both_ways,
     operation::{Operation, despawn_orphans, queue_despawn_of_orphans},
-    writer::{PairWriter, take_value},
+    writer::{FastPath, PairWriter, take_value},
 };
 use crate::{
     fetch,
@@ -250,6 +251,20 @@ impl Completion {
     }
 }
 
+/// Removes a pair by its entities. True if it was there; `None` if they may name something else than one pair of a relation.
+#[inline]
+pub(crate) fn remove_by_id(world: &mut World, source: Entity, pair: PairId) -> Option<bool> {
+    let (relation, target) = pair.entities()?;
+    let store = fetch::store_mut(world)?;
+    let relation = store.registry().of_entity(relation)?;
+    let pair = StoredPair { source, relation, target };
+    let is_own = store.registry().entry(relation).adopted.is_none();
+    match PairWriter::new(store).try_remove(pair) {
+        Some(removed) => Some(removed),
+        None => is_own.then(|| remove_stored(world, pair, Removal::REMOVED)),
+    }
+}
+
 /// Removes one pair of relation type `R`. True if it was there.
 #[inline]
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
@@ -276,6 +291,41 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     }
 }
 
+/// Removes all pairs of relation type `R` that an entity has, and returns their number.
+pub(crate) fn remove_source<R: Relation>(world: &mut World, source: Entity) -> usize {
+    end_idleness(world);
+    let Some(store) = fetch::store(world) else { return 0 };
+    let Some(relation) = store.registry().of_type::<R>() else { return 0 };
+    let targets: SmallVec<[Entity; 8]> = store.relation(relation).targets(source).collect();
+    if targets.is_empty() || unlink_source::<R>(world, relation, source, &targets).is_some() {
+        return targets.len();
+    }
+    let pairs = targets.iter().map(|&target| StoredPair { source, relation, target }).collect();
+    remove_selected(world, Selection { tags: Vec::new(), pairs }, Removal::REMOVED)
+}
+
+/// [`remove_source`] on the fast path. `None` if the relation does not have it.
+fn unlink_source<R: Relation>(
+    world: &mut World,
+    relation: RelationId,
+    source: Entity,
+    targets: &[Entity],
+) -> Option<()> {
+    if size_of::<R>() == 0 {
+        let store = fetch::store_mut(world)?;
+        let is_own = store.registry().entry(relation).adopted.is_none();
+        let done = is_own && PairWriter::new(store).try_unlink_source(relation, source) == FastPath::Done;
+        return done.then_some(());
+    }
+    let (store, values) = fetch::store_and_values::<R>(world)?;
+    let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Source(source));
+    let mut fast = PairWriter::new(store).fast_values(relation, values, flag, affected)?;
+    // What drops them may panic.
+    let removed = targets.iter().map(|&target| fast.remove(source, target));
+    drop(removed.collect::<SmallVec<[_; 4]>>());
+    Some(())
+}
+
 /// Removes a pair with a value on the fast path, and returns the value. `None` if the relation does not have the fast
 /// path.
 #[inline]
@@ -299,7 +349,23 @@ pub(crate) fn remove_stored(world: &mut World, pair: StoredPair, removal: Remova
     if !index.has(pair.source, pair.target) {
         return false;
     }
+    if index.allows(FastPathFlags::REMOVE_GIVEN) {
+        let pairs = both_ways(store, pair);
+        let mut rest = Completion::default();
+        if remove(&mut DeferredWorld::from(&mut *world), &pairs, removal) {
+            rest.run(|| world.flush());
+        }
+        complete(world, &mut rest);
+        rest.finish();
+        return true;
+    }
     if !index.allows(FastPathFlags::REMOVE) {
+        if index.allows(FastPathFlags::REMOVE_TOGETHER)
+            && let Some(store) = fetch::store_mut(world)
+            && let Some(was_there) = PairWriter::new(store).try_remove_together(pair)
+        {
+            return was_there;
+        }
         let selection = Selection { tags: Vec::new(), pairs: alloc::vec![pair] };
         return remove_selected(world, selection, removal) > 0;
     }

@@ -19,7 +19,7 @@ use core::iter::successors;
 /// Changes pairs, without checking rules and without triggering events: the caller has done that, or asks for the fast
 /// path, which is taken only where neither is needed.
 pub(in crate::ops) struct PairWriter<'s> {
-    store: &'s mut PairStore,
+    pub(super) store: &'s mut PairStore,
 }
 
 /// What came of an attempt at the fast path.
@@ -33,6 +33,8 @@ pub(in crate::ops) enum FastPath {
     Observed,
     /// Components of the source are to be written after it.
     WithComponents,
+    /// Others are to be inserted with it.
+    Together,
     /// The relation has rules or values.
     Declined,
 }
@@ -104,7 +106,8 @@ impl<'s> PairWriter<'s> {
             return None;
         }
         let (index, participants) = self.store.fast_access(relation, flag, affected)?;
-        Some(FastValues { relation, index, participants, values, last_target: None })
+        let gives_way = index.takes(FastPathFlags::REMOVE_VALUE);
+        Some(FastValues { relation, index, participants, values, last_target: None, gives_way })
     }
 
     /// Inserts a pair on the fast path.
@@ -153,6 +156,8 @@ impl<'s> PairWriter<'s> {
             FastPath::Observed
         } else if index.allows(FastPathFlags::INSERT_IN_TABLE) {
             FastPath::WithComponents
+        } else if index.allows(FastPathFlags::INSERT_TOGETHER) {
+            FastPath::Together
         } else {
             FastPath::Declined
         }
@@ -427,13 +432,15 @@ pub(in crate::ops) struct FastValues<'s, T: Send + Sync + 'static> {
     values: &'s mut PairData<T>,
     /// The target of the last insertion, which is ready for the next.
     last_target: Option<Entity>,
+    /// Of an exclusive relation: another pair may make way.
+    gives_way: bool,
 }
 
 impl<T: Send + Sync + 'static> FastValues<'_, T> {
-    /// Inserts a pair, or replaces its value; returns the old one, for the caller to drop.
+    /// Inserts a pair, or replaces its value; returns the old one, for the caller to drop, or that of the pair that makes way.
     ///
     /// # Errors
-    /// The value, if its pair does not take the fast path: an end is not ready, another pair has to give way, or there
+    /// The value, if its pair does not take the fast path: an end is not ready, another pair cannot give way, or there
     /// may be a cycle.
     #[inline]
     pub(in crate::ops) fn insert(
@@ -455,13 +462,15 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
                 self.index.note_replaced(source, target, tick);
                 return Ok(self.values.replace(row, value, tick));
             }
-            if self.index.is_exclusive() || self.index.has(source, target) {
+            if self.index.has(source, target) || (self.index.is_exclusive() && !self.gives_way) {
                 return Err(value);
             }
         }
+        let makes_way = self.index.first_target(source).filter(|_| self.index.is_exclusive());
+        let old = makes_way.and_then(|other| self.remove(source, other)).flatten();
         self.index.link(source, target, tick);
         self.index.set_last_row(target, self.values.insert(value, tick));
-        Ok(None)
+        Ok(old)
     }
 
     /// Removes a pair. Returns its value, for the caller to drop; `None` if there was no such pair.
@@ -475,7 +484,7 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
 /// Inserts a pair if its ends are ready, in place of the one that the source of an exclusive relation has. `known` is a
 /// target that is known to be ready.
 #[inline]
-fn insert_if_ready(
+pub(super) fn insert_if_ready(
     index: &mut RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
@@ -499,7 +508,7 @@ fn insert_if_ready(
 
 /// Notes that both ends of a pair take part in its relation. False if more has to be done for them to have it.
 #[inline]
-fn note_relation_of_ends(
+pub(super) fn note_relation_of_ends(
     index: &RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
@@ -512,7 +521,7 @@ fn note_relation_of_ends(
 
 /// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.
 #[inline]
-fn may_close_cycle(index: &RelationIndex, source: Entity, target: Entity) -> bool {
+pub(super) fn may_close_cycle(index: &RelationIndex, source: Entity, target: Entity) -> bool {
     index.is_acyclic() && (source == target || index.is_target(source))
 }
 

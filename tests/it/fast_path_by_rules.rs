@@ -1,0 +1,245 @@
+//! Changes on the fast path leave what the rules leave: the same random history runs in two worlds, of which one has observers
+//! of every relation. These keep each change from the fast path, and do nothing.
+//!
+//! What a program can do there: relations of every kind that has a fast path of its own (tags, values, exclusive ones of both
+//! kinds, symmetric ones, companions of one and of several, exclusive companions, relations created at run time with values and
+//! without), and those that do not have one; pairs with oneself, with types, with entities that are not marked yet or are dead;
+//! typed and by id, one by one and in batches, through commands, bundles, clones; removal by name, of a source, everywhere;
+//! despawns. Compared are pairs with their order, values, what deltas report, what change filters find, results and errors.
+
+use crate::common::{Random, fewer, take_reported_errors, world_that_records_errors};
+use bevy_ecs::{prelude::*, system::SystemState};
+use bevy_relations::{live::AnyPairDeltas, prelude::*, query::AddedPair, relation::Wildcard};
+use std::{fmt::Debug, sync::Arc};
+
+type Counter = Arc<()>;
+
+macro_rules! tags {
+    ($($name:ident ($($trait:tt)*)),*) => {$(
+        #[derive(Relation, Clone)]
+        #[relation($($trait)*)]
+        struct $name;
+    )*};
+}
+
+macro_rules! valued {
+    ($($name:ident ($($trait:tt)*)),*) => {$(
+        #[derive(Relation, Clone)]
+        #[relation($($trait)*)]
+        struct $name(u32, #[expect(dead_code, reason = "it counts the values")] Counter);
+    )*};
+}
+
+tags!(
+    Likes(ordered),
+    Docked(exclusive),
+    Knows(symmetric),
+    Married(symmetric, exclusive),
+    Leads(with = Likes),
+    Serves(exclusive, with(Docked, Likes, Knows)),
+    Guards(with(Likes, Docked)),
+    Below(acyclic),
+    Beside(symmetric, with = Likes)
+);
+valued!(Owes(ordered), Rents(exclusive), Shares(symmetric), Pays(with = Likes));
+
+#[derive(Component, Clone)]
+struct Mass(#[expect(dead_code, reason = "it is something to clone")] u32);
+
+/// A value of a relation created at run time.
+#[derive(Clone)]
+struct Price(u32, #[expect(dead_code, reason = "it counts the values")] Counter);
+
+/// Does the same to every relation that there is.
+macro_rules! for_each_tag {
+    ($call:ident!($($args:tt)*)) => {
+        $call!($($args)* Likes, Docked, Knows, Married, Leads, Serves, Guards, Below, Beside)
+    };
+}
+
+struct Bed {
+    world: World,
+    entities: Vec<Entity>,
+    /// Relations created at run time: a tag, a value, an exclusive value, a symmetric tag.
+    spawned: [Entity; 4],
+    deltas: SystemState<AnyPairDeltas<'static, 'static>>,
+    added: SystemState<Query<'static, 'static, Entity, (AddedPair<Knows>, AddedPair<Knows>)>>,
+    counter: Counter,
+}
+
+impl Bed {
+    fn new(is_observed: bool) -> Self {
+        let mut world = world_that_records_errors();
+        if is_observed {
+            world.add_observer(|_: On<PairInserted<Wildcard>>| {});
+            world.add_observer(|_: On<PairRemoved<Wildcard>>| {});
+        } else {
+            world.spawn_empty();
+            world.spawn_empty();
+        }
+        let kinds = [
+            RelationTraits::new(),
+            RelationTraits::new().data::<Price>(),
+            RelationTraits::new().exclusive().data::<Price>(),
+            RelationTraits::new().symmetric(),
+        ];
+        let mut number = 0;
+        let spawned = kinds.map(|traits| {
+            number += 1;
+            world.spawn_relation(format!("R{number}"), traits).unwrap()
+        });
+        let entities = (0..7).map(|_| world.spawn(Mass(1)).id()).collect();
+        let (deltas, added) = (SystemState::new(&mut world), SystemState::new(&mut world));
+        Self { world, entities, spawned, deltas, added, counter: Counter::default() }
+    }
+
+    /// Changes something, and returns what came of it.
+    fn act(&mut self, random: &mut Random, step: u32) -> String {
+        let Self { world, entities, spawned, counter, .. } = self;
+        let numbers = [random.below(7), random.below(7)];
+        let [source, target] = numbers.map(|number| entities[number]);
+        let (relation, way) = (random.below(13), random.below(12));
+        let value = || (step, counter.clone());
+        let result = |result: &dyn Debug| format!("{result:?}");
+        macro_rules! change {
+            ($relation:ty, $new:expr) => {
+                match way {
+                    0..=3 => {
+                        result(&world.insert_pair(source, $new, target).map_err(|error| error.to_string()))
+                    }
+                    4 => {
+                        let pairs = [(source, $new, target), (target, $new, source), (source, $new, target)];
+                        result(&world.insert_pair_batch(pairs).map_err(|error| error.to_string()))
+                    }
+                    5 => {
+                        world.commands().entity(source).insert_pair($new, target);
+                        world.flush();
+                        String::new()
+                    }
+                    6 => {
+                        let new = world.spawn((Mass(2), Pair($new, target))).id();
+                        entities[numbers[0]] = new;
+                        String::new()
+                    }
+                    7 | 8 => result(&world.remove_pair::<$relation>(source, target)),
+                    9 => result(&world.remove_pairs::<$relation>(source)),
+                    10 => result(
+                        &world.replace_targets(source, [($new, target)]).map_err(|error| error.to_string()),
+                    ),
+                    _ => result(
+                        &world.move_sources::<$relation>(source, target).map_err(|error| error.to_string()),
+                    ),
+                }
+            };
+        }
+        match random.below(20) {
+            0 => {
+                world.despawn(source);
+                entities[numbers[0]] = world.spawn(Mass(3)).id();
+                String::new()
+            }
+            1 => {
+                if let Ok(mut source) = world.get_entity_mut(source) {
+                    entities[numbers[1]] = source.clone_and_spawn();
+                }
+                String::new()
+            }
+            2 => {
+                // It stays dead for a while.
+                world.despawn(source);
+                String::new()
+            }
+            3..=7 => {
+                let kind = random.below(4);
+                let pair = (spawned[kind], target);
+                match (way, kind) {
+                    (0..=7, 0 | 3) => {
+                        result(&world.insert_pair_by_id(source, pair).map_err(|error| error.to_string()))
+                    }
+                    (0..=7, _) => {
+                        let (number, counter) = value();
+                        let price = Price(number, counter);
+                        result(
+                            &world
+                                .insert_pair_value_by_id(source, pair, price)
+                                .map_err(|error| error.to_string()),
+                        )
+                    }
+                    (8, _) => result(&world.remove_pairs_everywhere((spawned[kind], target))),
+                    (9, _) => result(&world.remove_pairs_by_id(source, PairId::with_relation(spawned[kind]))),
+                    _ => result(&world.remove_pairs_by_id(source, pair)),
+                }
+            }
+            _ => match relation {
+                0 => change!(Likes, Likes),
+                1 => change!(Docked, Docked),
+                2 => change!(Knows, Knows),
+                3 => change!(Married, Married),
+                4 => change!(Leads, Leads),
+                5 => change!(Serves, Serves),
+                6 => change!(Guards, Guards),
+                7 => change!(Below, Below),
+                8 => change!(Beside, Beside),
+                9 => change!(Owes, Owes(step, counter.clone())),
+                10 => change!(Rents, Rents(step, counter.clone())),
+                11 => change!(Shares, Shares(step, counter.clone())),
+                _ => change!(Pays, Pays(step, counter.clone())),
+            },
+        }
+    }
+
+    /// What there is to be compared.
+    fn state(&mut self) -> String {
+        self.world.check_pairs().unwrap();
+        let Self { world, entities, spawned, deltas, added, counter } = self;
+        let mut state = vec![format!("{entities:?} {}", Arc::strong_count(counter))];
+        for &entity in &*entities {
+            state.push(format!("{:?} {:?}", world.pairs_of(entity), world.pairs_to(entity)));
+            macro_rules! sources {
+                ($($relation:ident),*) => {$(
+                    state.push(format!("{:?}", world.pairs::<$relation>().sources(entity).collect::<Vec<_>>()));
+                )*};
+            }
+            for_each_tag!(sources!());
+            for &other in &*entities {
+                let prices = [1, 2].map(|kind| {
+                    world.pair_value_by_id::<Price>(entity, (spawned[kind], other)).map(|price| price.0)
+                });
+                let values = [
+                    world.pair_value::<Owes>(entity, other).map(|value| value.0),
+                    world.pair_value::<Rents>(entity, other).map(|value| value.0),
+                    world.pair_value::<Shares>(entity, other).map(|value| value.0),
+                    world.pair_value::<Pays>(entity, other).map(|value| value.0),
+                ];
+                if prices.iter().chain(&values).any(Option::is_some) {
+                    state.push(format!("{entity} {other} {prices:?} {values:?}"));
+                }
+            }
+        }
+        let told = deltas.get(world).unwrap().read().map(Iterator::collect::<Vec<_>>);
+        let mut told =
+            told.map_or(Vec::new(), |told| told.iter().map(|delta| format!("{delta:?}")).collect());
+        // In which order the pairs of an entity go with it is left open.
+        told.sort_unstable();
+        state.push(format!("{told:?}"));
+        state.push(format!("{:?}", added.get(world).unwrap().iter().collect::<Vec<_>>()));
+        state.push(format!("{:?}", take_reported_errors()));
+        state.join("\n")
+    }
+}
+
+#[test]
+fn the_fast_path_leaves_what_the_rules_leave() {
+    for seed in 0..fewer(12) as u64 {
+        let mut beds = [Bed::new(false), Bed::new(true)];
+        let mut randoms = [(); 2].map(|()| Random(seed + 1));
+        for step in 0..120 {
+            let mut results = Vec::new();
+            for (bed, random) in beds.iter_mut().zip(&mut randoms) {
+                let result = bed.act(random, step);
+                results.push((result, bed.state()));
+            }
+            assert_eq!(results[0], results[1], "seed {seed}, step {step}");
+        }
+    }
+}
