@@ -94,6 +94,16 @@ impl RelationEntry {
         RelationName { name: self.name.clone(), entity: self.entity }
     }
 
+    /// What its pairs carry depends on their ends.
+    pub(crate) fn leaves_values(&self) -> bool {
+        self.data.is_none() && self.adopted.is_none() && !self.traits.is_tag()
+    }
+
+    /// The relation is a type, and its pairs carry values of that.
+    pub(crate) fn has_own_values(&self) -> bool {
+        self.data.is_some_and(|data| Some(data.value_type()) == self.type_id)
+    }
+
     fn free(entity: Entity) -> Self {
         Self {
             in_use: false,

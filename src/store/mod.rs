@@ -291,7 +291,7 @@ impl PairStore {
     /// the same, that of the end that has one. See [`value_types_differ`](Self::value_types_differ) for two.
     pub(crate) fn column_of(&self, id: RelationId, source: Entity, target: Entity) -> Option<ColumnRef> {
         let entry = self.registry.entry(id);
-        if entry.data.is_some() || entry.adopted.is_some() || entry.traits.is_tag() {
+        if !entry.leaves_values() {
             return entry.data;
         }
         let of_target = self.column_of_type_entity(target);
@@ -308,9 +308,20 @@ impl PairStore {
     /// ends. There is one value for both directions, so such a pair is refused.
     pub(crate) fn value_types_differ(&self, id: RelationId, [source, target]: [Entity; 2]) -> bool {
         let entry = self.registry.entry(id);
-        let leaves_values = entry.data.is_none() && entry.adopted.is_none() && !entry.traits.is_tag();
         let columns = || Some([self.column_of_type_entity(source)?, self.column_of_type_entity(target)?]);
-        entry.traits.is_symmetric() && leaves_values && columns().is_some_and(|[one, other]| one != other)
+        entry.traits.is_symmetric()
+            && entry.leaves_values()
+            && columns().is_some_and(|[one, other]| one != other)
+    }
+
+    /// Whether there are pairs that carry values or none because of what is known of this end: that cannot change while they
+    /// are there.
+    pub(crate) fn has_pairs_by_type(&self, end: Entity) -> bool {
+        self.participants.relations(end).any(|id| {
+            let (entry, index) = (self.registry.entry(id), self.relation(id));
+            let is_end = index.is_target(end) || (entry.traits.is_symmetric() && index.has_any(end));
+            is_end && entry.leaves_values()
+        })
     }
 
     /// Notes that a value of this kind was removed or replaced.

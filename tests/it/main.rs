@@ -91,6 +91,8 @@ mod keyed;
 mod keyed_expr;
 mod keyed_model;
 mod keyed_observers;
+#[cfg(feature = "serialize")]
+mod late_types;
 mod lifecycle;
 mod live;
 mod live_hostile;

@@ -23,7 +23,7 @@ use crate::{
             entity::entity_of_type,
             keys::RemovalCause,
             participant,
-            relation::add_type_relation,
+            relation::{add_type_relation, check_values},
             report::{report, to_bevy},
             store::ensure_store,
             traits::apply_traits,
@@ -117,6 +117,8 @@ pub(crate) fn adopt<C: Relationship>(
     } else {
         None
     };
+    // Its own values lie in components.
+    check_values::<C>(store, None)?;
     let component = world.register_component::<C>();
     let added = add_type_relation::<C>(world);
     let id = added.id;

@@ -108,12 +108,21 @@ pub(super) fn note_relation(store: &mut PairStore, id: RelationId, entity: Entit
     if store.participants().is_marked(entity) {
         store.participants_mut().set_relation(entity, true);
         store.participants_mut().note_relation(entity, id);
-        let entry = store.registry().entry(id);
-        if entry.type_id.is_some() && entry.data.is_some() {
-            store.participants_mut().set_data_target(entity);
-        }
+        note_own_values(store, id);
     }
     store.refresh_fast_path(id);
+}
+
+/// Pairs with a relation type as their target carry values of it, if it has fields and there are none that do not.
+fn note_own_values(store: &mut PairStore, id: RelationId) {
+    let entry = store.registry().entry(id);
+    let entity = entry.entity;
+    if entry.has_own_values()
+        && !store.participants().is_data_target(entity)
+        && !store.has_pairs_by_type(entity)
+    {
+        store.participants_mut().set_data_target(entity);
+    }
 }
 
 /// Assigns a new entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from
@@ -182,15 +191,30 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         let registry = store.registry();
         if let Some(id) = registry.of_type_id(type_ref.id) {
             respawn(world, id);
-            break ensure_store(world).registry().entry(id).entity;
+            let store = ensure_store(world);
+            if let Some(data) = data.filter(|_| may_learn_values(store, id)) {
+                if !has_column {
+                    data.init(world);
+                    has_column = true;
+                    continue;
+                }
+                store.registry_mut().entry_mut(id).data = Some(data);
+                store.refresh_fast_path(id);
+            }
+            note_own_values(store, id);
+            let entry = store.registry_mut().entry_mut(id);
+            if entry.name.is_none() {
+                entry.name = type_ref.name.map(short_name);
+            }
+            break entry.entity;
         }
         let known = registry.type_entry(type_ref.id).map(|entry| entry.entity);
         // Forgotten ones are left to themselves, as in `respawn`.
         let known = known.filter(|entity| registry.is_type(*entity));
-        let learned = known.is_some_and(|entity| store.participants().is_data_target(entity));
+        let may_learn = known.is_some_and(|entity| may_learn_data(store, entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
             // Runs users' code, too.
-            if let Some(data) = data.filter(|_| !learned && !has_column) {
+            if let Some(data) = data.filter(|data| !has_column && (may_learn || !data.exists(world))) {
                 data.init(world);
                 has_column = true;
                 continue;
@@ -245,14 +269,29 @@ pub(crate) fn unmake_type_entity(world: &mut World, entity: Entity) {
     let _ = world.try_despawn(entity);
 }
 
+/// Whether a type that is known as a relation by its entity alone may turn out to have fields.
+fn may_learn_values(store: &PairStore, id: RelationId) -> bool {
+    let entry = store.registry().entry(id);
+    !entry.declared
+        && !entry.frozen
+        && entry.leaves_values()
+        && store.relation(id).len() == 0
+        && !store.has_pairs_by_type(entry.entity)
+}
+
+/// Whether a type of which no fields are known may turn out to have some. Pairs that have it as an end would lack their values.
+fn may_learn_data(store: &PairStore, entity: Entity) -> bool {
+    store.column_of_type_entity(entity).is_none() && !store.has_pairs_by_type(entity)
+}
+
 /// Notes the name of the type, and what values pairs with it carry, if that was not known when its entity was made.
 fn learn_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
-    let is_known = store.participants().is_data_target(entity);
+    let may_learn = may_learn_data(store, entity);
     let Some(entry) = store.registry_mut().type_entry_mut(type_ref.id) else { return };
     if entry.name.is_none() {
         entry.name = type_ref.name.map(short_name);
     }
-    if let Some(data) = data.filter(|_| !is_known) {
+    if let Some(data) = data.filter(|_| may_learn) {
         entry.data = Some(data);
         store.participants_mut().set_data_target(entity);
     }

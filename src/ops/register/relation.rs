@@ -9,11 +9,13 @@ use super::{
 };
 use crate::{
     id::RelationId,
-    relation::{Relation, RelationTraits, TraitsError, TypeEntry, Value, short_name},
-    store::{PairData, TableComponent, type_ref},
+    relation::{
+        ColumnRef, ErasedColumn, Relation, RelationTraits, TraitsError, TypeEntry, Value, short_name,
+    },
+    store::{PairData, PairStore, TableComponent, type_ref},
 };
 use alloc::{borrow::Cow, vec::Vec};
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use core::any::{Any, TypeId};
 
 /// The number of relation type `R`, which is registered if it is not, and given an entity if it lost its own.
@@ -52,15 +54,46 @@ pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
     if let Some(id) = store.registry().of_type::<R>() {
         return Ok(store.registry().entry(id).entity);
     }
+    check_values::<R>(store, (size_of::<R>() > 0).then(TypeId::of::<R>))?;
     let added = add_type_relation::<R>(world);
     added.finish(world, |world, id| apply_traits(world, id, R::traits()))
+}
+
+/// A type that is declared a relation changes what its pairs carry, and what it carries as an end of others.
+///
+/// # Errors
+/// If there have been pairs for which that was settled before, when less was known of the type. `values` are those of its own pairs
+/// from now on.
+pub(in crate::ops) fn check_values<R: Relation>(
+    store: &PairStore,
+    values: Option<TypeId>,
+) -> Result<(), TraitsError> {
+    let registry = store.registry();
+    let Some(entity) = registry.entity_of(TypeId::of::<R>()) else { return Ok(()) };
+    let is_other = registry.of_type_id(TypeId::of::<R>()).is_some_and(|id| {
+        let entry = registry.entry(id);
+        let is_used = entry.frozen || store.relation(id).len() > 0;
+        is_used && entry.data.map(ErasedColumn::value_type) != values
+    });
+    let loses_values = values.is_none() && store.column_of_type_entity(entity).is_some();
+    match is_other || (loses_values && store.has_pairs_by_type(entity)) {
+        true => Err(TraitsError::Frozen { relation: registry.name_of(entity) }),
+        false => Ok(()),
+    }
 }
 
 /// A relation type whose traits are still to be declared.
 pub(in crate::ops) struct AddedType {
     pub(in crate::ops) id: RelationId,
-    /// Its entity was used as a relation before.
-    known: bool,
+    former: Former,
+}
+
+/// What a type was before it was declared a relation.
+enum Former {
+    /// Its entity was used as a relation.
+    Relation { name: Option<Cow<'static, str>>, data: Option<ColumnRef>, key: ComponentId },
+    /// No relation.
+    Type { data: Option<ColumnRef> },
 }
 
 impl AddedType {
@@ -89,10 +122,18 @@ struct Declaration<'w> {
 impl Drop for Declaration<'_> {
     fn drop(&mut self) {
         match self.added.take() {
-            Some(AddedType { id, known: true }) => {
-                ensure_store(self.world).registry_mut().entry_mut(id).declared = false;
+            Some(AddedType { id, former: Former::Relation { name, data, key } }) => {
+                let store = ensure_store(self.world);
+                let entry = store.registry_mut().entry_mut(id);
+                (entry.name, entry.data) = (name, data);
+                (entry.declared, entry.register, entry.validate, entry.adopted) = (false, None, None, None);
+                entry.keys.retain(|known| *known != key);
+                store.refresh_fast_path(id);
             }
-            Some(AddedType { id, known: false }) => forget_type(self.world, id),
+            Some(AddedType { id, former: Former::Type { data } }) => {
+                ensure_store(self.world).registry_mut().entry_mut(id).data = data;
+                forget_type(self.world, id);
+            }
             None => {}
         }
     }
@@ -169,8 +210,12 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     let entity = entity_of_type(world, type_ref::<R>());
     let store = ensure_store(world);
     store.table_components_mut().note_type(type_id, TableComponent::of_type::<R>);
-    store.registry_mut().take_type_entry(type_id);
+    let type_entry = store.registry_mut().take_type_entry(type_id);
     let known = store.registry().of_entity(entity);
+    let former = match known.map(|id| store.registry().entry(id)) {
+        Some(entry) => Former::Relation { name: entry.name.clone(), data: entry.data, key },
+        None => Former::Type { data: type_entry.and_then(|entry| entry.data) },
+    };
     let id = known.unwrap_or_else(|| store.registry_mut().add(entity, Some(type_id)));
     let entry = store.registry_mut().entry_mut(id);
     entry.declared = true;
@@ -197,7 +242,7 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
         None => store.create_index(id),
     }
     note_relation(store, id, entity);
-    AddedType { id, known: known.is_some() }
+    AddedType { id, former }
 }
 
 /// Spawns a run-time relation.
@@ -224,7 +269,7 @@ pub(crate) fn spawn_relation(
 pub(crate) fn set_mirror(
     world: &mut World,
     id: RelationId,
-    mirror: Option<(bevy_ecs::component::ComponentId, crate::relation::UpdateMirror)>,
+    mirror: Option<(ComponentId, crate::relation::UpdateMirror)>,
 ) {
     let store = ensure_store(world);
     store.registry_mut().entry_mut(id).mirror = mirror;
