@@ -221,6 +221,47 @@ fn a_relation_that_a_mirror_names_as_a_target_may_be_registered_later() {
 }
 
 #[test]
+fn a_text_does_not_insert_pairs_of_types_whose_fields_are_not_known() {
+    let mut world = world();
+    world.register_relation::<Begins>().unwrap();
+    world.register_component_name::<Opaque>("Opaque");
+    let a = world.spawn(Name::new("Ann")).id();
+    for text in ["(Begins, Opaque)", "(Begins, Place)", "(Owes, Ann)", "(Other, Ann)", "(Place, Other)"] {
+        let error = refused(&mut world, |world| world.insert_expr(a, text)).to_string();
+        assert!(error.contains("which the world must know first"), "{text}: {error}");
+    }
+    world.entity_of::<Opaque>();
+    world.register_relation::<Owes>().unwrap();
+    let other = world.entity_of::<Other>();
+    world.insert_expr(a, "(Owes(3), Ann), (Other(4), Ann)").unwrap();
+    assert_eq!(world.pair_value::<Owes>(a, a), Some(&Owes(3)));
+    assert_eq!(world.pair_value_by_id::<Other>(a, (other, a)), Some(&Other(4)));
+    world.check_pairs().unwrap();
+}
+
+/// A type whose only field has no size.
+#[derive(Component, Reflect, Default)]
+#[reflect(Component, Default)]
+struct Hollow {
+    nothing: (),
+}
+
+#[test]
+fn a_type_with_fields_without_size_is_no_value() {
+    let mut world = world();
+    world.resource::<AppTypeRegistry>().0.clone().write().register::<Hollow>();
+    world.register_relation::<Begins>().unwrap();
+    let [a] = spawn(&mut world);
+    world.entity_of::<Hollow>();
+    world.insert_expr(a, "(Begins, Hollow)").unwrap();
+    assert!(world.has_pair_by_id(
+        a,
+        (world.get_entity_of::<Begins>().unwrap(), world.get_entity_of::<Hollow>().unwrap())
+    ));
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn a_relationship_that_is_the_target_of_values_is_not_adopted() {
     let mut world = world();
     let [a, b, c] = spawn(&mut world);

@@ -322,12 +322,11 @@ impl PlannedPair<'_> {
             Some(target) => store.column_of(id, target, target),
             None => entry.data.filter(|_| entry.adopted.is_none()),
         };
-        if let Some(target) = self.target.entity()
-            && column.is_none()
-            && entry.adopted.is_none()
-            && !entry.traits.is_tag()
-        {
-            self.check_data_of_type(world, store, target)?;
+        if column.is_none() && entry.leaves_values() {
+            self.check_data_of_type(world, store, relation)?;
+            if let Some(target) = self.target.entity() {
+                self.check_data_of_type(world, store, target)?;
+            }
         }
         let value = match (self.value, self.key) {
             (None, None) => None,
@@ -364,20 +363,29 @@ impl PlannedPair<'_> {
         Ok(ends.map(|(relation, target)| NewPair { relation, target, value: None }))
     }
 
-    /// A pair with a type as its target may carry values of that type; the store knows a type with fields only by its
+    /// A pair with a type as its relation or target may carry values of that type; the store knows a type with fields only by its
     /// use.
-    fn check_data_of_type(&self, world: &World, store: &PairStore, target: Entity) -> BindResult<()> {
-        let Some(type_id) = store.registry().type_of(target) else { return Ok(()) };
-        let Some(types) = world.get_resource::<AppTypeRegistry>() else { return Ok(()) };
-        let types = types.read();
-        let Some(registered) = types.get(type_id) else { return Ok(()) };
-        if store.registry().of_type_id(type_id).is_some() || fields_of(registered.type_info()).is_empty() {
-            return Ok(());
-        }
-        let name = registered.type_info().type_path_table().short_path();
-        let message = format!("pairs with `{name}` carry its values, which the world must know first");
+    fn check_data_of_type(&self, world: &World, store: &PairStore, element: Entity) -> BindResult<()> {
+        let registry = store.registry();
+        // What the program itself has used has a name.
+        let unknown = registry.type_of(element).filter(|_| registry.name_of(element).name.is_none());
+        let Some(name) = unknown.and_then(|type_id| name_with_fields(world, type_id)) else { return Ok(()) };
+        let message = format!("pairs with {name} carry its values, which the world must know first");
         Err(Diagnostic::rule(self.at, message).help("call `world.entity_of` with the type once"))
     }
+}
+
+/// What a type is called, if it has fields.
+fn name_with_fields(world: &World, type_id: TypeId) -> Option<String> {
+    let components = world.components();
+    let component = components.get_id(type_id).and_then(|id| components.get_info(id));
+    let size = component.map(|info| info.layout().size());
+    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
+    let info = types.as_ref().and_then(|types| types.get_type_info(type_id));
+    let has_fields =
+        size.map_or_else(|| info.is_some_and(|info| !fields_of(info).is_empty()), |size| size > 0);
+    let name = info.map(|info| format!("`{}`", info.type_path_table().short_path()));
+    has_fields.then(|| name.unwrap_or_else(|| "this type".into()))
 }
 
 /// A value of the type that a pair carries.
