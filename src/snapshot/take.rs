@@ -55,20 +55,24 @@ impl PairSnapshot {
     /// nothing has changed, no memory is allocated, unless there are adopted relationships with further fields.
     ///
     /// # Errors
-    /// As for [`take`](Self::take); then the snapshot is empty.
+    /// As for [`take`](Self::take); then the snapshot is empty. It is, too, after a panic while a value was copied.
     ///
     /// # Complexity
     /// For a relation in which no pair was inserted or removed, O(its values), or O(1) without values; otherwise as
     /// [`take`](Self::take). In addition O(children) if `ChildOf` is included.
     pub fn update(&mut self, world: &mut World) -> Result<(), SnapshotError> {
-        let updated = self.try_update(world);
-        if updated.is_err() {
-            self.relations.clear();
-        }
-        updated
+        // Copying values runs users' code: if that panics, what was read so far is not kept.
+        let mut relations = core::mem::take(&mut self.relations);
+        self.try_update(world, &mut relations)?;
+        self.relations = relations;
+        Ok(())
     }
 
-    fn try_update(&mut self, world: &mut World) -> Result<(), SnapshotError> {
+    fn try_update(
+        &mut self,
+        world: &mut World,
+        relations: &mut Vec<RelationPairs>,
+    ) -> Result<(), SnapshotError> {
         let store_id = use_store(world).id();
         let mut ids = core::mem::take(&mut self.ids);
         self.filter.resolve(world, &mut ids)?;
@@ -80,18 +84,18 @@ impl PairSnapshot {
             self.world == world.id() && self.store == store_id && is_comparable(self.tick_checks, store);
         let before = is_known.then_some(self.taken);
         self.world = world.id();
-        self.relations.retain(|kept| before.is_some() && ids.contains(&kept.id) && kept.is_of(store));
+        relations.retain(|kept| before.is_some() && ids.contains(&kept.id) && kept.is_of(store));
         for &id in &ids {
-            let at = self.relations.iter().position(|kept| kept.id == id);
+            let at = relations.iter().position(|kept| kept.id == id);
             let at = at.unwrap_or_else(|| {
-                self.relations.push(RelationPairs::new(id, world, store));
-                self.relations.len() - 1
+                relations.push(RelationPairs::new(id, world, store));
+                relations.len() - 1
             });
             let mut reader =
                 Reader { world, store, chosen: self.filter.chosen(), scratch: &mut self.sources };
-            reader.read(&mut self.relations[at], before)?;
+            reader.read(&mut relations[at], before)?;
         }
-        self.relations.sort_unstable_by_key(|kept| kept.id);
+        relations.sort_unstable_by_key(|kept| kept.id);
         self.types.clear();
         self.types.extend(store.registry().type_entities());
         (self.store, self.taken, self.tick_checks) = (store_id, now, store.tick_checks());

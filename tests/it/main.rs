@@ -126,6 +126,8 @@ mod pair_query_lists;
 mod pair_query_targets;
 mod pairs_mut;
 mod panics;
+#[cfg(feature = "serialize")]
+mod panics_reading;
 mod prefab_copies;
 mod prefab_observers;
 mod prefab_rules;
