@@ -188,7 +188,24 @@ fn push<C: MirrorComponent>(writing: Writing<'_, C>, source: Entity, pair: C::Pa
 pub(super) fn update<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
     read_journals::<C>(world, changed);
     while let Some(due) = with::<C, _>(world, |mirror| mirror.due.pop_front()).flatten() {
-        write_back::<C>(world, due);
+        let mut reading = Reading::<C> { world, source: Some(due.source), component: PhantomData };
+        write_back::<C>(reading.world, due);
+        reading.source = None;
+    }
+}
+
+/// The pairs of an entity are being read, which copies and compares values: if users' code panics, it is due again.
+struct Reading<'w, C: MirrorComponent> {
+    world: &'w mut World,
+    source: Option<Entity>,
+    component: PhantomData<C>,
+}
+
+impl<C: MirrorComponent> Drop for Reading<'_, C> {
+    fn drop(&mut self) {
+        if let Some(source) = self.source {
+            with::<C, _>(self.world, |mirror| mirror.due.push_back(source.into()));
+        }
     }
 }
 

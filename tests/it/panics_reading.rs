@@ -136,6 +136,51 @@ fn a_snapshot_that_was_not_updated_to_the_end_is_empty() {
     }
 }
 
+#[test]
+fn a_mirrored_component_is_put_right_by_the_next_maintenance() {
+    for verb in 0..5 {
+        for nth in 0..6 {
+            let mut world = world();
+            world.mirror_pairs::<Weighs>().unwrap();
+            let [a, b, c] = spawn(&mut world);
+            world.insert_pair(a, weighs(1), b).unwrap();
+            let component = MirroredPairs::from_iter([(weighs(5), b), (weighs(6), c)]);
+            ARMED.set(Some(nth));
+            let panicked = panic_message(|| match verb {
+                0 => world.insert_pair(a, weighs(2), c).unwrap(),
+                1 => world.insert_pair(a, weighs(2), b).unwrap(),
+                2 => _ = world.remove_pair::<Weighs>(a, b),
+                3 => _ = world.entity_mut(a).insert(component),
+                _ => world.maintain_pairs(),
+            })
+            .is_some();
+            ARMED.set(None);
+            world.check_pairs().unwrap();
+            world.flush();
+            world.maintain_pairs();
+            world.check_pairs().unwrap();
+            let shown: Vec<_> = world
+                .get::<MirroredPairs<Weighs>>(a)
+                .map(|pairs| {
+                    pairs
+                        .pairs
+                        .iter()
+                        .map(|pair| (pair.target.entity().unwrap(), pair.value.as_ref().unwrap().0))
+                        .collect()
+                })
+                .unwrap_or_default();
+            let there: Vec<_> = world.pairs::<Weighs>().values().map(|(_, t, v)| (t, v.0)).collect();
+            assert_eq!(shown, there, "verb {verb}, {nth}");
+            take_reported_errors();
+            drop(world);
+            assert_eq!(ALIVE.get(), 0, "verb {verb}, {nth}");
+            if !panicked {
+                break;
+            }
+        }
+    }
+}
+
 #[derive(Relation, Clone)]
 #[relation(acyclic)]
 struct Holds(u32);
