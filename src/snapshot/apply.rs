@@ -2,6 +2,7 @@
 
 use super::{
     error::SnapshotError,
+    made::Made,
     pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs},
     take::is_comparable,
 };
@@ -149,23 +150,18 @@ impl PairSnapshot {
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); if a relation is not found; if two relations, or two entities that have pairs, are
-    /// mapped to one. Then spawned entities are despawned again, and `entities` is as it was.
+    /// mapped to one. Then spawned entities are despawned again, and `entities` is as it was. After a panic while a value was
+    /// copied, they are despawned by a command.
     pub fn apply_mapped(
         &self,
         world: &mut World,
         entities: &mut EntityHashMap<Entity>,
     ) -> Result<AppliedPairs, SnapshotError> {
         use_store(world);
-        let (mut spawned, mut made) = (Vec::new(), Vec::new());
-        let applied = Application::mapped(self, world, entities, (&mut spawned, &mut made))
-            .and_then(|application| application.carry_out(world));
-        if applied.is_err() {
-            made.into_iter().for_each(|relation| unmake_relation(world, relation));
-            for (of, entity) in spawned {
-                entities.remove(&of);
-                let _ = world.try_despawn(entity);
-            }
-        }
+        let mut made = Made::new(world, entities);
+        let applied =
+            Application::mapped(self, &mut made).and_then(|application| application.carry_out(made.world));
+        made.settle(applied.is_ok());
         applied
     }
 
@@ -246,14 +242,10 @@ impl<'a> Application<'a> {
         Ok(Self { snapshot, relations, entities, scope, dead, is_same_world: true, maps_values })
     }
 
-    fn mapped(
-        snapshot: &'a PairSnapshot,
-        world: &mut World,
-        map: &mut EntityHashMap<Entity>,
-        (spawned, made): (&mut Vec<(Entity, Entity)>, &mut Vec<Entity>),
-    ) -> Result<Self, SnapshotError> {
+    fn mapped(snapshot: &'a PairSnapshot, made: &mut Made<'_>) -> Result<Self, SnapshotError> {
+        let Made { world, map, spawned, relations: new, .. } = made;
         let mut entities = EntityHashMap::default();
-        let relations = snapshot.find_relations(world, map, (&mut entities, made))?;
+        let relations = snapshot.find_relations(world, map, (&mut entities, new))?;
         snapshot.check_relations(world, &relations)?;
         let mut in_values = Collector::default();
         for value in snapshot.relations.iter().flat_map(|kept| kept.values.iter().flatten()) {
@@ -269,7 +261,7 @@ impl<'a> Application<'a> {
                 (None, None) => {
                     let new = world.spawn_empty().id();
                     map.insert(entity, new);
-                    spawned.push((entity, new));
+                    spawned.push(new);
                     new
                 }
             };

@@ -31,6 +31,7 @@
 mod apply;
 mod error;
 mod filter;
+mod made;
 mod pairs;
 #[cfg(feature = "serialize")]
 mod save;

@@ -137,6 +137,56 @@ fn a_snapshot_that_was_not_updated_to_the_end_is_empty() {
 }
 
 #[test]
+fn what_a_load_has_spawned_goes_again() {
+    for nth in 0..3 {
+        let mut world = world();
+        let [a, b, c] = spawn(&mut world);
+        world.insert_pair(a, weighs(1), b).unwrap();
+        world.insert_pair(b, Likes, c).unwrap();
+        let saved = PairSnapshot::take(&mut world, PairFilter::all()).unwrap().to_saved(&world).unwrap();
+        let mut other = self::world();
+        let before = all_entities(&other).len();
+        let mut calls = 0;
+        let message = panic_message(|| {
+            saved.load_with(&mut other, |_, _, _| {
+                calls += 1;
+                if calls > nth {
+                    panic!("meant");
+                }
+                None
+            })
+        });
+        assert!(message.is_some());
+        other.flush();
+        other.check_pairs().unwrap();
+        assert_eq!(all_entities(&other).len(), before, "{nth}: spawned entities stay");
+    }
+}
+
+#[test]
+fn what_was_spawned_for_a_copy_goes_again() {
+    for nth in 0..8 {
+        let mut world = world();
+        let [a, b, c] = spawn(&mut world);
+        world.insert_pair(a, weighs(1), b).unwrap();
+        world.insert_pair(a, weighs(2), c).unwrap();
+        let snapshot = PairSnapshot::take(&mut world, PairFilter::all()).unwrap();
+        let (entities, pairs) = (all_entities(&world).len(), dump(&world));
+        let mut map = EntityHashMap::default();
+        ARMED.set(Some(nth));
+        let panicked = panic_message(|| snapshot.apply_mapped(&mut world, &mut map)).is_some();
+        ARMED.set(None);
+        world.flush();
+        world.check_pairs().unwrap();
+        if !panicked {
+            break;
+        }
+        assert_eq!((all_entities(&world).len(), map.len()), (entities, 0), "{nth}");
+        assert_eq!(dump(&world), pairs);
+    }
+}
+
+#[test]
 fn a_mirrored_component_is_put_right_by_the_next_maintenance() {
     for verb in 0..5 {
         for nth in 0..6 {

@@ -14,10 +14,10 @@ use crate::{
     mirror,
     ops::{
         AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
-        entity_of_type_id, relation_id_of, unmake_relation, use_store,
+        entity_of_type_id, relation_id_of, use_store,
     },
     relation::ColumnRef,
-    snapshot::{apply::AppliedPairs, pairs::NO_INDEX},
+    snapshot::{apply::AppliedPairs, made::Made, pairs::NO_INDEX},
     store::PairStore,
 };
 use alloc::{boxed::Box, string::ToString, vec::Vec};
@@ -86,21 +86,16 @@ impl SavedPairs {
         self.check()?;
         let slots = self.register_slots(world)?;
         self.leave_out_unknown(world)?;
-        let mut spawned = Vec::new();
+        let mut map = EntityHashMap::default();
+        let mut made = Made::new(world, &mut map);
+        made.relations.extend(slots);
         let loaded = self
-            .relations(world)
-            .and_then(|_| self.find_entities(world, &mut find, &mut spawned))
-            .and_then(|entities| Ok((self.apply(world, &entities)?, entities)));
-        match loaded {
-            Ok((applied, entities)) => Ok(LoadedPairs { entities, spawned, applied }),
-            Err(error) => {
-                for entity in spawned {
-                    let _ = world.try_despawn(entity);
-                }
-                slots.into_iter().for_each(|slot| unmake_relation(world, slot));
-                Err(error)
-            }
-        }
+            .relations(made.world)
+            .and_then(|_| self.find_entities(made.world, &mut find, &mut made.spawned))
+            .and_then(|entities| Ok((self.apply(made.world, &entities)?, entities)));
+        let spawned = made.settle(loaded.is_ok());
+        let (applied, entities) = loaded?;
+        Ok(LoadedPairs { entities, spawned, applied })
     }
 
     fn migrate(&mut self, world: &World) -> Result<(), LoadError> {
