@@ -113,6 +113,8 @@ mod mirror_refused;
 mod mirror_runtime;
 #[cfg(feature = "serialize")]
 mod mirror_scene;
+#[cfg(feature = "serialize")]
+mod mirror_scene_observers;
 mod model;
 mod names;
 mod names_random;
@@ -186,3 +188,5 @@ mod verbs;
 mod walks;
 mod watched;
 mod worlds;
+#[cfg(feature = "serialize")]
+mod worlds_mixed;
