@@ -7,7 +7,7 @@ use bevy_reflect::Reflect;
 use bevy_relations::{mirror::*, prelude::*, relation::Wildcard};
 use core::fmt::Debug;
 
-#[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+#[derive(Relation, Reflect, Clone, PartialEq, Debug, Default)]
 struct Owes(u32);
 
 #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
@@ -37,12 +37,6 @@ struct Stays;
 #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
 #[relation(with = Owes, storage = "Table", exclusive)]
 struct Trades;
-
-impl Default for Owes {
-    fn default() -> Self {
-        Self(0)
-    }
-}
 
 /// What observers have done, and may still do.
 #[derive(Resource)]

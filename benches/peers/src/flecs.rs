@@ -1,5 +1,5 @@
-//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here, in `flecs_prefab` and in
-//! `flecs_query`.
+//! Flecs as a [`Side`], driven through its C interface. All its `unsafe` is here, in `flecs_kind`, in
+//! `flecs_prefab` and in `flecs_query`.
 //!
 //! The blocks below rely on three facts. *World*: `raw` points to a world that lives until `FlecsWorld` is dropped, which is
 //! not shared between threads. *Ids*: an [`Id`] is only made by the world that it is used with,
@@ -7,6 +7,7 @@
 //! own size and alignment, and a [`Component`] knows its type.
 #![expect(unsafe_code, reason = "the C interface of Flecs is unsafe; calls are wrapped one by one here")]
 
+pub(crate) use crate::flecs_kind::Kind;
 use crate::{
     side::{Link, Lookup, Side, SpawnLinked, Way, notice},
     sys,
@@ -206,33 +207,6 @@ impl FlecsWorld {
         unsafe { sys::ecs_delete(self.raw, entity.0) }
     }
 
-    /// A relation of the given kind.
-    pub(crate) fn relation(&mut self, kind: Kind) -> Id {
-        // SAFETY: these are constants of the C library, initialized before `main`.
-        let (exclusive, sparse, transitive) =
-            unsafe { (sys::EcsExclusive, sys::EcsDontFragment, sys::EcsTransitive) };
-        // SAFETY: as above.
-        let (child_of, is_a) = unsafe { (sys::EcsChildOf, sys::EcsIsA) };
-        match kind {
-            Kind::ChildOf | Kind::ChildOfLast => return Id(child_of),
-            #[cfg(flecs_parent)]
-            Kind::Parent => return Id(child_of),
-            Kind::IsA => return Id(is_a),
-            _ => {}
-        }
-        let relation = self.entity();
-        if kind == Kind::TransitiveExclusive {
-            self.add(relation, Id(transitive));
-        }
-        if matches!(kind, Kind::Exclusive | Kind::SparseExclusive | Kind::TransitiveExclusive) {
-            self.add(relation, Id(exclusive));
-        }
-        if matches!(kind, Kind::Sparse | Kind::SparseExclusive) {
-            self.add(relation, Id(sparse));
-        }
-        relation
-    }
-
     /// Runs `work` with its operations deferred, and applies them.
     fn deferred(&mut self, work: impl FnOnce(&mut Self)) {
         // SAFETY: *World*.
@@ -329,32 +303,6 @@ pub(crate) fn any() -> Id {
     Id(unsafe { sys::EcsAny })
 }
 
-/// The kinds of relation that Flecs offers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Any number of targets; each pair has tables of its own. The default.
-    Fragmenting,
-    /// Any number of targets, in the second storage (`DontFragment`).
-    Sparse,
-    /// One target, fragmenting.
-    Exclusive,
-    /// The same, and a pair with a target is one with whatever the target has a pair with.
-    TransitiveExclusive,
-    /// One target, in the second storage.
-    SparseExclusive,
-    /// The built-in hierarchy, children created as in Flecs' manual: first the parent, then the components.
-    ChildOf,
-    /// The built-in hierarchy, children created with their components and then given a parent: this leaves no
-    /// empty tables behind for the steps in between.
-    ChildOfLast,
-    /// The built-in hierarchy in its second storage, where the parent is a component, and children of several parents share
-    /// tables.
-    #[cfg(flecs_parent)]
-    Parent,
-    /// The built-in relation of an instance to its prefab.
-    IsA,
-}
-
 /// The version of the C core, where it is from, and how it was built.
 pub(crate) fn build() -> String {
     // SAFETY: the call returns a constant.
@@ -404,9 +352,10 @@ impl Flecs {
     }
 
     /// Its pairs carry a value.
-    pub(crate) fn with_values(way: Way) -> Self {
-        let mut side = Self::new(Kind::Fragmenting, way);
+    pub(crate) fn with_values(kind: Kind, way: Way) -> Self {
+        let mut side = Self::new(kind, way);
         side.relation = side.world.component::<Triple>().id;
+        side.world.set_kind(side.relation, kind);
         side.wildcard = pair(side.relation, wildcard());
         side.valued = true;
         side
@@ -510,10 +459,14 @@ impl Side for Flecs {
     }
 
     fn insert_all(&mut self, links: &[Link<Id>]) {
-        let relation = self.relation;
+        let (relation, valued) = (self.relation, self.valued);
         let work = |world: &mut FlecsWorld| {
             for &(source, target) in links {
-                world.add(source, pair(relation, target));
+                let id = pair(relation, target);
+                match valued {
+                    true => world.set(source, Component { id, values: PhantomData }, &VALUE),
+                    false => world.add(source, id),
+                }
             }
         };
         match self.way {

@@ -10,6 +10,7 @@
 mod bevy;
 mod counting;
 mod flecs;
+mod flecs_kind;
 mod flecs_prefab;
 mod flecs_query;
 mod harness;

@@ -59,6 +59,27 @@ impl Default for Owes {
     }
 }
 
+/// The same with one target.
+#[derive(Relation)]
+#[relation(exclusive)]
+pub(crate) struct Rents(#[expect(dead_code, reason = "only stored")] [f32; 3]);
+
+impl Default for Rents {
+    fn default() -> Self {
+        Self([1.0; 3])
+    }
+}
+
+/// Each pair comes with its other direction.
+#[derive(Relation, Default)]
+#[relation(symmetric)]
+pub(crate) struct Allied;
+
+/// Each pair comes with one of another relation.
+#[derive(Relation, Default)]
+#[relation(with = Knows)]
+pub(crate) struct Trusts;
+
 /// A hierarchy: sources go with their target.
 #[derive(Relation, Default)]
 #[relation(traversable, exclusive, on_target_despawn = Despawn)]

@@ -5,7 +5,7 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{Knows, Likes, MemberOf, Ours, Owes, TeamOf},
+    ours::{Allied, Knows, Likes, MemberOf, Ours, Owes, TeamOf, Trusts},
     side::{Link, Side, Way, noticed},
 };
 
@@ -96,11 +96,31 @@ fn observed<const N: usize>(id: &'static str, size: usize) -> Workload {
 /// Pairs carry a value.
 pub(super) fn values(size: usize) -> Workload {
     let contestants = vec![
-        toggle("flecs", size, 1, || Flecs::with_values(Way::Direct)),
+        toggle("flecs", size, 1, || Flecs::with_values(Kind::Fragmenting, Way::Direct)),
         toggle("ours", size, 1, || Ours::<Owes>::new(Way::Direct)),
         toggle("ours batch", size, 1, || Ours::<Owes>::new(Way::Batch)),
     ];
     Workload { id: "insert_remove_value", size, elements: size * repeats(size), contestants }
+}
+
+/// Each pair comes with its other direction.
+pub(super) fn symmetric(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, TARGETS, || Flecs::new(Kind::Symmetric, Way::Direct)),
+        toggle("ours", size, TARGETS, || Ours::<Allied>::new(Way::Direct)).goal("flecs", 1.0),
+        toggle("ours batch", size, TARGETS, || Ours::<Allied>::new(Way::Batch)),
+    ];
+    Workload { id: "insert_remove_symmetric", size, elements: size * repeats(size), contestants }
+}
+
+/// Each pair comes with one of another relation, which stays when it is removed.
+pub(super) fn companions(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::new(Kind::With, Way::Direct)),
+        toggle("ours", size, 1, || Ours::<Trusts>::new(Way::Direct)).goal("flecs", 1.0),
+        toggle("ours batch", size, 1, || Ours::<Trusts>::new(Way::Batch)),
+    ];
+    Workload { id: "insert_remove_with", size, elements: size * repeats(size), contestants }
 }
 
 /// The relation has a number for which the record of an entity has no bit.

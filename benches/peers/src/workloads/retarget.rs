@@ -5,7 +5,7 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{DockedTo, MemberOf, Ours, TeamOf},
+    ours::{DockedTo, MemberOf, Ours, Rents, TeamOf},
     random::Random,
     side::{Side, Way},
 };
@@ -31,6 +31,16 @@ pub(super) fn among_many(size: usize) -> Workload {
         retarget("ours fragmenting", size, || Ours::<TeamOf>::new(Way::Direct)),
     ];
     Workload { id: "retarget", size, elements: size * repeats(size), contestants }
+}
+
+/// The same for pairs with a value.
+pub(super) fn values(size: usize) -> Workload {
+    let contestants = vec![
+        retarget("flecs", size, || Flecs::with_values(Kind::Exclusive, Way::Direct)),
+        retarget("ours", size, || Ours::<Rents>::new(Way::Direct)).goal("flecs", 1.0),
+        retarget("ours batch", size, || Ours::<Rents>::new(Way::Batch)),
+    ];
+    Workload { id: "retarget_value", size, elements: size * repeats(size), contestants }
 }
 
 fn retarget<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
