@@ -121,7 +121,11 @@ impl Bed {
                         entities[numbers[0]] = new;
                         String::new()
                     }
-                    7 | 8 => result(&world.remove_pair::<$relation>(source, target)),
+                    7 => result(&world.remove_pair::<$relation>(source, target)),
+                    8 => {
+                        let pairs = [(source, target), (target, source), (source, target)];
+                        result(&world.remove_pair_batch::<$relation>(pairs))
+                    }
                     9 => result(&world.remove_pairs::<$relation>(source)),
                     10 => result(
                         &world.replace_targets(source, [($new, target)]).map_err(|error| error.to_string()),

@@ -5,7 +5,6 @@ use super::{
     error::InsertPairsError,
     insert::{insert_observed, insert_slot, insert_when_ready, insert_with_components},
     operation::Operation,
-    together::insert_together,
     writer::{FastPath, PairWriter},
 };
 use crate::{
@@ -13,7 +12,7 @@ use crate::{
     id::{RelationId, StoredPair},
     ops::register::{relation::relation_id, table::write_stale},
     relation::Relation,
-    store::{Affected, FastPathFlags},
+    store::{Affected, FastPathFlags, PairStore},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
@@ -48,7 +47,6 @@ fn insert_numbered<R: Relation>(
             FastPath::NotReady => insert_when_ready(world, pair),
             FastPath::Observed => insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => insert_with_components(world, pair),
-            FastPath::Together => insert_together(world, pair),
             _ => insert_slot(world, pair, &mut Some(value), ends),
         };
         if let Err(error) = inserted {
@@ -85,12 +83,17 @@ fn insert_run<R: Relation>(
     pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
 ) -> Option<Declined<R>> {
     let tick = world.change_tick();
-    if R::IN_TABLE && size_of::<R>() == 0 {
+    let comes_with_others =
+        |store: &PairStore| store.relation(relation).allows(FastPathFlags::INSERT_TOGETHER);
+    if size_of::<R>() == 0 && (R::IN_TABLE || fetch::store(world).is_some_and(comes_with_others)) {
         let mut store = fetch::store_mut(world);
         return pairs.find_map(|(number, (source, value, target))| {
             let writer = store.as_deref_mut().map(PairWriter::new);
             let pair = StoredPair { source, relation, target };
-            let path = writer.map_or(FastPath::Declined, |writer| writer.try_insert_in_table(pair, tick));
+            let path = writer.map_or(FastPath::Declined, |writer| match R::IN_TABLE {
+                true => writer.try_insert_in_table(pair, tick),
+                false => writer.try_insert_together(pair, tick),
+            });
             (path != FastPath::Done).then_some((number, (source, value, target), path))
         });
     }
@@ -121,8 +124,6 @@ fn insert_run<R: Relation>(
         FastPath::Observed
     } else if allows(FastPathFlags::INSERT_IN_TABLE) {
         FastPath::WithComponents
-    } else if allows(FastPathFlags::INSERT_TOGETHER) {
-        FastPath::Together
     } else {
         FastPath::Declined
     };

@@ -443,8 +443,10 @@ fn remove_run<R: Relation>(
         let mut writer = PairWriter::new(store);
         return pairs.find(|&(source, target)| {
             let pair = StoredPair { source, relation, target };
-            let removed =
-                if R::IN_TABLE { writer.try_remove_in_table(pair) } else { writer.try_remove(pair) };
+            let removed = match R::IN_TABLE {
+                true => writer.try_remove_in_table(pair),
+                false => writer.try_remove(pair).or_else(|| writer.try_remove_together(pair)),
+            };
             *count += usize::from(removed == Some(true));
             removed.is_none()
         });

@@ -46,7 +46,7 @@ fn inserted_with(store: &PairStore, pair: StoredPair) -> SmallVec<[(StoredPair, 
 
 impl PairWriter<'_> {
     /// Inserts a pair and those that come with it, if all of them take the fast path. Companions come with new pairs only.
-    fn try_insert_together(self, pair: StoredPair, tick: Tick) -> FastPath {
+    pub(super) fn try_insert_together(self, pair: StoredPair, tick: Tick) -> FastPath {
         if self.store.relation(pair.relation).has(pair.source, pair.target) {
             return FastPath::Done;
         }

@@ -94,7 +94,8 @@ use ends::{Ends, Places};
 /// # Order
 ///
 /// Pairs come in no particular order, but those of one source in insertion order, and those of one target in the
-/// order of [`sources`](crate::traverse::RelationView::sources), except from the mutable iterator and in parallel.
+/// order of [`sources`](crate::traverse::RelationView::sources), except from the mutable iterator and in parallel. The sources of
+/// a relation with `storage = "Fragmenting"` come table by table, unless it is `ordered`.
 ///
 /// # Complexity
 ///
