@@ -5,12 +5,12 @@ use super::{
     ends::EndCheck,
     error::{InsertPairError, PairRole, store_removed},
     event::Removal,
-    insert::{mark_ends, prepare},
     keyed::free_keys,
     plan::{
         InsertPlan, MAX_ROUNDS, PairOrder, ValueSource, ValueType, attempted, make_values, plan_all,
         validated,
     },
+    ready::{mark_ends, prepare},
     remove::{Selection, remove_selected, with_mirrors},
     writer::{FastPath, PairWriter},
 };

@@ -3,19 +3,13 @@
 
 use super::{
     error::InsertPairError,
-    insert::mark_ends,
     plan::{Given, ValueSource, take_given},
+    ready::mark_ends,
     remove::{Completion, complete},
-    writer::{FastPath, PairWriter, may_close_cycle, note_relation_of_ends, store_value},
+    writer::{FastPath, PairWriter, both_ways, store_value},
 };
-use crate::{
-    fetch,
-    id::StoredPair,
-    relation::ColumnRef,
-    store::{Affected, FastPathFlags, PairStore},
-};
+use crate::{fetch, id::StoredPair};
 use bevy_ecs::world::{DeferredWorld, World};
-use smallvec::SmallVec;
 
 /// Inserts a pair with its value on the fast path, or replaces the value. Returns whether that was possible; otherwise the value
 /// is still there.
@@ -27,11 +21,18 @@ pub(super) fn try_insert_given(
     pair: StoredPair,
     given: &mut Given<'_>,
 ) -> Result<bool, InsertPairError> {
-    let mut found = find_row(world, pair, given);
+    let type_id = given.type_id;
+    let find_row = |world: &mut World| {
+        let writer = fetch::store_mut(world).map(PairWriter::new);
+        writer.map_or(Err(FastPath::Declined), |writer| writer.row_for_value(pair, type_id))
+    };
+    let mut found = find_row(world);
     if matches!(found, Err(FastPath::NotReady)) && mark_ends(world, pair)? {
-        found = find_row(world, pair, given);
+        found = find_row(world);
     }
-    let Ok((column, row)) = found else { return Ok(false) };
+    let Some((column, row)) = found.ok().filter(|(column, _)| column.exists(world)) else {
+        return Ok(false);
+    };
     let tick = world.change_tick();
     let mut deferred = DeferredWorld::from(&mut *world);
     let value = take_given(ValueSource::Given, Some(given));
@@ -50,44 +51,4 @@ pub(super) fn try_insert_given(
     complete(world, &mut rest);
     rest.finish();
     Ok(true)
-}
-
-/// A pair, and its other direction if it has one.
-pub(super) fn both_ways(store: &PairStore, pair: StoredPair) -> SmallVec<[StoredPair; 2]> {
-    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-    let has_mirror = mirror != pair && store.relation(pair.relation).is_symmetric();
-    [pair].into_iter().chain(Some(mirror).filter(|_| has_mirror)).collect()
-}
-
-/// The column for the value of a pair, and the row that the pair has there already.
-///
-/// # Errors
-/// Why the pair does not take the fast path.
-fn find_row(
-    world: &mut World,
-    pair: StoredPair,
-    given: &Given<'_>,
-) -> Result<(ColumnRef, Option<u32>), FastPath> {
-    let StoredPair { source, relation, target } = pair;
-    let store = fetch::store_mut(world).ok_or(FastPath::Declined)?;
-    let column = store.registry().entry(relation).data.filter(|column| column.value_type() == given.type_id);
-    let column = column.ok_or(FastPath::Declined)?;
-    for pair in both_ways(store, pair) {
-        let affected = Affected::Insertion(pair.source, pair.target);
-        store.fast_access(relation, FastPathFlags::INSERT_GIVEN, affected).ok_or(FastPath::Declined)?;
-    }
-    let (index, participants) = store.write_access(relation);
-    if !note_relation_of_ends(index, participants, pair, None) {
-        return Err(FastPath::NotReady);
-    }
-    let row = index.row(source, target);
-    let is_new = !index.has(source, target);
-    let needs_rules = match is_new {
-        true => may_close_cycle(index, source, target) || (index.is_exclusive() && index.has_any(source)),
-        false => row.is_none(),
-    };
-    match !needs_rules && column.exists(world) {
-        true => Ok((column, row)),
-        false => Err(FastPath::Declined),
-    }
 }

@@ -8,21 +8,17 @@ use super::{
     event::{self, PairChange},
     given::try_insert_given,
     keyed::free_keys,
-    plan::{Given, InsertPlan, MAX_ROUNDS, attempted, is_final, make_values, plan},
+    plan::{Given, MAX_ROUNDS, attempted, is_final, make_values, plan},
+    ready::{mark_ends, prepare},
     remove::Completion,
     tag,
-    together::insert_together,
     writer::{FastPath, PairWriter},
 };
 use crate::{
     fetch,
     id::{PairId, StoredPair, StoredTag},
     ops::register::{
-        entity::{relation_id_of, respawn},
-        participant,
-        relation::try_relation_id,
-        store::ensure_store,
-        table::write_stale,
+        entity::relation_id_of, relation::try_relation_id, store::ensure_store, table::write_stale,
     },
     relation::{EntityName, IS_A, Relation, TraitsError, Value},
     store::{Affected, FastPathFlags, PairStore},
@@ -325,26 +321,22 @@ pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Res
     Ok(())
 }
 
-/// Marks the ends of a pair that are not marked. Returns whether there were any.
-///
-/// # Errors
-/// If one of them is dead.
-pub(super) fn mark_ends(world: &mut World, pair: StoredPair) -> Result<bool, InsertPairError> {
-    let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
-    let mut unmarked = InsertPlan::default();
-    for (dead, entity) in [(PairRole::Source, pair.source), (PairRole::Target, pair.target)] {
-        if !store.participants().is_marked(entity) {
-            if !world.entities().contains_spawned(entity) {
-                return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
-            }
-            unmarked.newcomers.push(entity);
-        }
+/// Inserts a pair for which the fast path was [`FastPath::Together`].
+#[inline(never)]
+pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    let try_insert = |world: &mut World| {
+        let tick = world.change_tick();
+        let store = fetch::store_mut(world);
+        store.map_or(FastPath::Declined, |store| PairWriter::new(store).try_insert_together(pair, tick))
+    };
+    let mut path = try_insert(world);
+    if path == FastPath::NotReady && mark_ends(world, pair)? {
+        path = try_insert(world);
     }
-    if unmarked.newcomers.is_empty() {
-        return Ok(false);
+    match path {
+        FastPath::Done => Ok(()),
+        _ => insert_by_rules(world, pair),
     }
-    prepare(world, pair, &unmarked)?;
-    Ok(true)
 }
 
 /// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends
@@ -372,7 +364,7 @@ pub(super) fn insert_observed(
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.
-pub(super) fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
     insert_by_plan(world, pair, None, EndCheck::Now)
 }
 
@@ -401,33 +393,4 @@ fn insert_by_plan(
         prepare(world, pair, &plan)?;
     }
     Ok(())
-}
-
-/// Does what a plan needs before it holds: entities get the marker, relation types that lost their entity another one.
-/// That runs users' code, after which the relation may be another.
-pub(super) fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) -> Result<(), InsertPairError> {
-    let Some(store) = fetch::store(world) else { return Err(store_removed(world, pair.source, pair.target)) };
-    let (id, entry) = (store.id(), store.registry().entry(pair.relation));
-    let (entity, type_id) = (entry.entity, entry.type_id);
-    let named = type_id.is_none().then(|| attempted(world, store, pair));
-    for &relation in &plan.lost {
-        respawn(world, relation);
-    }
-    for &newcomer in &plan.newcomers {
-        participant::mark(world, newcomer);
-    }
-    let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
-        return Err(store_removed(world, pair.source, pair.target));
-    };
-    let entry = store.registry().get(pair.relation);
-    match named {
-        // A run-time relation: its number may serve another by now.
-        Some(named) if entry.is_none_or(|entry| entry.entity != entity) => {
-            Err(InsertPairError::Dead { pair: named, dead: PairRole::Relation })
-        }
-        None if entry.is_none_or(|entry| entry.type_id != type_id) => {
-            Err(store_removed(world, pair.source, pair.target))
-        }
-        _ => Ok(()),
-    }
 }

@@ -14,11 +14,11 @@ mod missing;
 pub(in crate::ops) mod operation;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;
+mod ready;
 pub(in crate::ops) mod remove;
 pub(in crate::ops) mod restore;
 #[cfg(feature = "bevy_reflect")]
 pub(in crate::ops) mod several;
 pub(in crate::ops) mod tag;
-mod together;
 mod whole;
 pub(in crate::ops) mod writer;

@@ -2,9 +2,8 @@
 
 use super::{
     event::{self, PairChange, PairEvent, Removal},
-    given::both_ways,
     operation::{Operation, despawn_orphans, queue_despawn_of_orphans},
-    writer::{FastPath, PairWriter, take_value},
+    writer::{FastPath, PairWriter, both_ways, take_value},
 };
 use crate::{
     fetch,

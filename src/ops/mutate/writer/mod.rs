@@ -1,5 +1,9 @@
 //! The way into the store: nothing else links, unlinks or orders pairs, or stores the values that they carry.
 
+mod together;
+
+pub(super) use together::both_ways;
+
 use super::plan::{Insertion, PairOrder, ValueSource};
 use crate::{
     fetch,
@@ -19,7 +23,7 @@ use core::iter::successors;
 /// Changes pairs, without checking rules and without triggering events: the caller has done that, or asks for the fast
 /// path, which is taken only where neither is needed.
 pub(in crate::ops) struct PairWriter<'s> {
-    pub(super) store: &'s mut PairStore,
+    store: &'s mut PairStore,
 }
 
 /// What came of an attempt at the fast path.
@@ -484,7 +488,7 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
 /// Inserts a pair if its ends are ready, in place of the one that the source of an exclusive relation has. `known` is a
 /// target that is known to be ready.
 #[inline]
-pub(super) fn insert_if_ready(
+fn insert_if_ready(
     index: &mut RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
@@ -508,7 +512,7 @@ pub(super) fn insert_if_ready(
 
 /// Notes that both ends of a pair take part in its relation. False if more has to be done for them to have it.
 #[inline]
-pub(super) fn note_relation_of_ends(
+fn note_relation_of_ends(
     index: &RelationIndex,
     participants: &mut Participants,
     pair: StoredPair,
@@ -521,7 +525,7 @@ pub(super) fn note_relation_of_ends(
 
 /// Whether an acyclic relation must be searched for a cycle: only an entity that has sources of its own can close one.
 #[inline]
-pub(super) fn may_close_cycle(index: &RelationIndex, source: Entity, target: Entity) -> bool {
+fn may_close_cycle(index: &RelationIndex, source: Entity, target: Entity) -> bool {
     index.is_acyclic() && (source == target || index.is_target(source))
 }
 

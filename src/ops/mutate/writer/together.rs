@@ -1,52 +1,37 @@
-//! The fast path of pairs that are inserted or removed together: both directions of a symmetric one, and one with its companions.
+//! The fast path of what is more than one pair without a value: both directions of a symmetric pair, a pair with its companions, all
+//! pairs of a source, and a pair with a value of a type that is not known here.
 
-use super::{
-    error::InsertPairError,
-    insert::{insert_by_rules, mark_ends},
-    writer::{FastPath, PairWriter, insert_if_ready, may_close_cycle, note_relation_of_ends},
-};
+use super::{FastPath, PairWriter, insert_if_ready, may_close_cycle, note_relation_of_ends};
 use crate::{
-    fetch,
     id::{RelationId, StoredPair},
+    relation::ColumnRef,
     store::{Affected, FastPathFlags, PairStore},
 };
-use bevy_ecs::{change_detection::Tick, entity::Entity, world::World};
+use bevy_ecs::{change_detection::Tick, entity::Entity};
+use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// More targets than these are replaced by the rules.
 const MAX_SEARCHED: usize = 8;
 
-/// Inserts a pair for which the fast path was [`FastPath::Together`].
-#[inline(never)]
-pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
-    let try_insert = |world: &mut World| {
-        let tick = world.change_tick();
-        let store = fetch::store_mut(world);
-        store.map_or(FastPath::Declined, |store| PairWriter::new(store).try_insert_together(pair, tick))
-    };
-    let mut path = try_insert(world);
-    if path == FastPath::NotReady && mark_ends(world, pair)? {
-        path = try_insert(world);
-    }
-    match path {
-        FastPath::Done => Ok(()),
-        _ => insert_by_rules(world, pair),
-    }
+/// A pair, and its other direction if it has one.
+pub(in crate::ops) fn both_ways(store: &PairStore, pair: StoredPair) -> SmallVec<[StoredPair; 2]> {
+    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+    let has_mirror = mirror != pair && store.relation(pair.relation).is_symmetric();
+    [pair].into_iter().chain(Some(mirror).filter(|_| has_mirror)).collect()
 }
 
 /// The pair, and those that come with it, each with what its relation must allow.
 fn inserted_with(store: &PairStore, pair: StoredPair) -> SmallVec<[(StoredPair, FastPathFlags); 4]> {
-    let entry = store.registry().entry(pair.relation);
-    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-    let mirror = Some(mirror).filter(|_| entry.traits.is_symmetric() && mirror != pair);
-    let companions = entry.with.iter().map(|&relation| StoredPair { relation, ..pair });
-    let own = [pair].into_iter().chain(mirror).map(|pair| (pair, FastPathFlags::INSERT_TOGETHER));
+    let companions = store.registry().entry(pair.relation).with.iter();
+    let companions = companions.map(|&relation| StoredPair { relation, ..pair });
+    let own = both_ways(store, pair).into_iter().map(|pair| (pair, FastPathFlags::INSERT_TOGETHER));
     own.chain(companions.map(|pair| (pair, FastPathFlags::INSERT))).collect()
 }
 
 impl PairWriter<'_> {
     /// Inserts a pair and those that come with it, if all of them take the fast path. Companions come with new pairs only.
-    pub(super) fn try_insert_together(self, pair: StoredPair, tick: Tick) -> FastPath {
+    pub(in crate::ops) fn try_insert_together(self, pair: StoredPair, tick: Tick) -> FastPath {
         if self.store.relation(pair.relation).has(pair.source, pair.target) {
             return FastPath::Done;
         }
@@ -72,7 +57,7 @@ impl PairWriter<'_> {
     }
 
     /// Makes the targets of a source exactly these, on the fast path. False if that takes more. Those that stay keep their places.
-    pub(super) fn try_replace_targets(
+    pub(in crate::ops) fn try_replace_targets(
         self,
         relation: RelationId,
         source: Entity,
@@ -107,9 +92,41 @@ impl PairWriter<'_> {
         true
     }
 
+    /// The column for the value of a pair, and the row that the pair has there already, if such a value can be stored on the fast
+    /// path.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(in crate::ops) fn row_for_value(
+        self,
+        pair: StoredPair,
+        value_type: TypeId,
+    ) -> Result<(ColumnRef, Option<u32>), FastPath> {
+        let StoredPair { source, relation, target } = pair;
+        let column = self.store.registry().entry(relation).data;
+        let column = column.filter(|column| column.value_type() == value_type).ok_or(FastPath::Declined)?;
+        for pair in both_ways(self.store, pair) {
+            let affected = Affected::Insertion(pair.source, pair.target);
+            let access = self.store.fast_access(relation, FastPathFlags::INSERT_GIVEN, affected);
+            access.ok_or(FastPath::Declined)?;
+        }
+        let (index, participants) = self.store.write_access(relation);
+        if !note_relation_of_ends(index, participants, pair, None) {
+            return Err(FastPath::NotReady);
+        }
+        let row = index.row(source, target);
+        let needs_rules = match index.has(source, target) {
+            true => row.is_none(),
+            false => {
+                may_close_cycle(index, source, target) || (index.is_exclusive() && index.has_any(source))
+            }
+        };
+        if needs_rules { Err(FastPath::Declined) } else { Ok((column, row)) }
+    }
+
     /// Removes both directions of a pair of a symmetric relation on the fast path. Returns whether it was there; `None` if the
     /// relation does not have the fast path.
-    pub(super) fn try_remove_together(&mut self, pair: StoredPair) -> Option<bool> {
+    pub(in crate::ops) fn try_remove_together(&mut self, pair: StoredPair) -> Option<bool> {
         let StoredPair { source, relation, target } = pair;
         for end in [source, target] {
             self.store.fast_access(relation, FastPathFlags::REMOVE_TOGETHER, Affected::Target(end))?;
