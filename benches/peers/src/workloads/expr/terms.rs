@@ -124,7 +124,7 @@ pub(super) fn any_relation(size: usize) -> Vec<Workload> {
     scene.holders[0].extend(all.clone());
     let mut random = Random::new(56);
     let mut pairs = || -> Vec<(usize, usize)> {
-        let sources = all.clone().filter_map(|entity| (random.below(2) == 0).then_some(entity));
+        let sources = all.clone().filter(|_| random.below(2) == 0);
         sources
             .collect::<Vec<_>>()
             .into_iter()
