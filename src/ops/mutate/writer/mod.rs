@@ -470,7 +470,7 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
                 return Err(value);
             }
         }
-        let makes_way = self.index.first_target(source).filter(|_| self.index.is_exclusive());
+        let makes_way = if self.index.is_exclusive() { self.index.first_target(source) } else { None };
         let old = makes_way.and_then(|other| self.remove(source, other)).flatten();
         self.index.link(source, target, tick);
         self.index.set_last_row(target, self.values.insert(value, tick));
