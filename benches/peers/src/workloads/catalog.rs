@@ -84,7 +84,7 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("add", "insert_remove_observed_10", "insert a tag pair, which is observed by ten, and remove it"),
     Entry::new("add", "commands", "insert a tag pair and remove it, through commands").headline(),
     Entry::new("retarget", "retarget", "give an exclusive pair another one of 1,000 targets").headline(),
-    Entry::new("retarget", "retarget_value", "the same, each pair with a value").headline(),
+    Entry::new("retarget", "exclusive_values", "the same, each pair with a value").headline(),
     Entry::new("retarget", "move_sources", "give all 100 sources of a target to another target").headline(),
     Entry::new("read", "has_pair", "has (R, T), entities in random order").headline(),
     Entry::new("read", "has_any", "has (R, *), entities in random order"),

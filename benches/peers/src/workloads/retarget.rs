@@ -40,7 +40,7 @@ pub(super) fn values(size: usize) -> Workload {
         retarget("ours", size, || Ours::<Rents>::new(Way::Direct)).goal("flecs", 1.0),
         retarget("ours batch", size, || Ours::<Rents>::new(Way::Batch)),
     ];
-    Workload { id: "retarget_value", size, elements: size * repeats(size), contestants }
+    Workload { id: "exclusive_values", size, elements: size * repeats(size), contestants }
 }
 
 fn retarget<S: Side>(name: &'static str, size: usize, new: fn() -> S) -> Contestant {
