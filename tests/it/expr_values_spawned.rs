@@ -119,3 +119,26 @@ fn a_relation_of_run_time_that_comes_later_is_refused_in_a_system() {
     let error = world.run_system_once(system).unwrap_err().to_string();
     assert!(error.contains("a meaning that it did not have"), "{error}");
 }
+
+/// Two entities of one name, a relation that goes, an entity below it that is called like the field, paths that lead nowhere.
+#[test]
+fn hostile_names_of_relations_of_run_time_are_answered() {
+    let Market { mut world, fee, ann, .. } = market();
+    let gold = named(&mut world, "gold", ChildOf(fee));
+    assert_eq!(rows(&mut world, "(Fee.gold, $x) >= 3"), ["Ann/Ben", "Ben/Cal"]);
+    world.insert_pair_value_by_id(ann, (fee, gold), Price { gold: 9 }).unwrap();
+    assert_eq!(rows(&mut world, "(Fee.gold, Fee.gold) >= 3"), ["Ann"]);
+    let mut compiled = PairExpr::parse("(Fee.gold, $x) >= 3").unwrap().compile(&mut world).unwrap();
+    let other = named(&mut world, "Fee", ());
+    let error = PairExpr::parse("(Fee.gold, $x) > 1").unwrap().compile(&mut world).unwrap_err().to_string();
+    assert!(error.contains("means several things"), "{error}");
+    world.despawn(other);
+    for text in ["(Fee.gold.gold.gold, $x) > 1", "(Fee.Fee.gold, $x) > 1", "(Fee.gold, Fee.silver) > 1"] {
+        PairExpr::parse(text).and_then(|expr| expr.compile(&mut world)).unwrap_err();
+    }
+    assert_eq!(compiled.count(&world).unwrap(), 3);
+    world.despawn(fee);
+    assert_eq!(compiled.count(&world).unwrap(), 0);
+    PairExpr::parse("(Fee.gold, $x) > 1").and_then(|expr| expr.compile(&mut world)).unwrap_err();
+    world.check_pairs().unwrap();
+}

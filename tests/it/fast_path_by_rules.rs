@@ -7,7 +7,7 @@
 //! typed and by id, one by one and in batches, through commands, bundles, clones; removal by name, of a source, everywhere;
 //! despawns. Compared are pairs with their order, values, what deltas report, what change filters find, results and errors.
 
-use crate::common::{Random, fewer, take_reported_errors, world_that_records_errors};
+use crate::common::{Random, fewer, panic_message, spawn, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{prelude::*, system::SystemState};
 use bevy_relations::{live::AnyPairDeltas, prelude::*, query::AddedPair, relation::Wildcard};
 use std::{fmt::Debug, sync::Arc};
@@ -246,4 +246,90 @@ fn the_fast_path_leaves_what_the_rules_leave() {
             assert_eq!(results[0], results[1], "seed {seed}, step {step}");
         }
     }
+}
+
+/// A value that panics when it is dropped, once.
+#[derive(Relation)]
+#[relation(exclusive)]
+struct Fuse(Option<Counter>);
+
+#[derive(Relation)]
+struct Charge(Option<Counter>);
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        assert!(self.0.take().is_none(), "a fuse");
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        assert!(self.0.take().is_none(), "a charge");
+    }
+}
+
+#[test]
+fn a_value_that_panics_as_it_goes_leaves_the_pairs_right() {
+    let mut world = world_that_records_errors();
+    let [a, b, c] = spawn(&mut world);
+    let counter = Counter::default();
+    let live = || Some(counter.clone());
+    world.insert_pair(a, Fuse(None), b).unwrap();
+    world.insert_pair(a, Fuse(live()), b).unwrap();
+    // Another target takes its place.
+    let message = panic_message(|| world.insert_pair(a, Fuse(None), c));
+    assert_eq!((message.as_deref(), Arc::strong_count(&counter)), (Some("a fuse"), 1));
+    assert!(world.has_pair::<Fuse>(a, c) && !world.has_pair::<Fuse>(a, b));
+    world.check_pairs().unwrap();
+    // All of a source go.
+    world.insert_pair(a, Charge(live()), b).unwrap();
+    for target in [c, a] {
+        world.insert_pair(a, Charge(None), target).unwrap();
+    }
+    let message = panic_message(|| world.remove_pairs::<Charge>(a));
+    assert_eq!((message.as_deref(), Arc::strong_count(&counter)), (Some("a charge"), 1));
+    assert_eq!(world.pairs::<Charge>().target_count(a), 0);
+    world.check_pairs().unwrap();
+}
+
+/// A relation in `with` that goes, and whose number serves another; ends that are dead, or types with fields.
+#[test]
+fn companions_that_go_and_ends_that_are_no_entities_any_more() {
+    #[derive(Component, Clone, Default)]
+    struct Place(#[expect(dead_code, reason = "it is a type with fields")] u32);
+    let mut world = world_that_records_errors();
+    let [a, b, dead] = spawn(&mut world);
+    world.despawn(dead);
+    let companion = world.spawn_relation("Companion", RelationTraits::new()).unwrap();
+    let leads = world.spawn_relation("Leads", RelationTraits::new().with_id(companion)).unwrap();
+    for _ in 0..2 {
+        world.insert_pair_by_id(a, (leads, b)).unwrap();
+        assert!(world.has_pair_by_id(a, (companion, b)));
+        world.remove_pairs_by_id(a, (leads, b));
+    }
+    for (source, target) in [(a, dead), (dead, a), (dead, dead)] {
+        let before = world.pairs_of(a);
+        world.insert_pair_by_id(source, (leads, target)).unwrap_err();
+        world.insert_pair(source, Knows, target).unwrap_err();
+        assert!(!world.remove_pair::<Knows>(source, target));
+        assert_eq!(world.pairs_of(a), before);
+    }
+    world.despawn(companion);
+    let other = world.spawn_relation("Other", RelationTraits::new()).unwrap();
+    world.insert_pair_by_id(a, (leads, b)).unwrap();
+    assert!(!world.has_pair_by_id(a, (other, b)));
+    let place = world.entity_of::<Place>();
+    world.insert_pair(a, Knows, b).unwrap();
+    let knows = world.entity_of::<Knows>();
+    for (source, target) in [(a, place), (place, b)] {
+        // It carries a value of the type.
+        world.insert_pair(source, Knows, target).unwrap_err();
+        assert!(!world.has_pair::<Knows>(source, target) && !world.has_pair::<Knows>(target, source));
+        world.insert_pair_value_by_id(source, (knows, target), Place(1)).unwrap();
+        assert!(world.has_pair::<Knows>(target, source));
+        world.check_pairs().unwrap();
+        assert!(world.remove_pair::<Knows>(target, source));
+    }
+    assert!(!world.has_pair::<Knows>(a, place) && world.has_pair::<Knows>(b, a));
+    world.check_pairs().unwrap();
 }

@@ -24,6 +24,7 @@ use crate::{
     store::{Affected, FastPathFlags, PairStore},
 };
 use bevy_ecs::{
+    change_detection::Tick,
     entity::Entity,
     world::{DeferredWorld, World},
 };
@@ -305,16 +306,7 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
 /// Inserts a pair for which the fast path was [`FastPath::WithComponents`], and has the components of its source written.
 #[inline(never)]
 pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
-    let try_insert = |world: &mut World| {
-        let tick = world.change_tick();
-        let store = fetch::store_mut(world);
-        store.map_or(FastPath::Declined, |store| PairWriter::new(store).try_insert_in_table(pair, tick))
-    };
-    let mut path = try_insert(world);
-    if path == FastPath::NotReady && mark_ends(world, pair)? {
-        path = try_insert(world);
-    }
-    if path != FastPath::Done {
+    if !try_when_marked(world, pair, |store, tick| PairWriter::new(store).try_insert_in_table(pair, tick))? {
         return insert_by_rules(world, pair);
     }
     write_stale(world);
@@ -324,19 +316,28 @@ pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Res
 /// Inserts a pair for which the fast path was [`FastPath::Together`].
 #[inline(never)]
 pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+    match try_when_marked(world, pair, |store, tick| PairWriter::new(store).try_insert_together(pair, tick))?
+    {
+        true => Ok(()),
+        false => insert_by_rules(world, pair),
+    }
+}
+
+/// Tries to insert a pair, and tries again once its ends are marked. Returns whether it is there.
+fn try_when_marked(
+    world: &mut World,
+    pair: StoredPair,
+    insert: impl Fn(&mut PairStore, Tick) -> FastPath,
+) -> Result<bool, InsertPairError> {
     let try_insert = |world: &mut World| {
         let tick = world.change_tick();
-        let store = fetch::store_mut(world);
-        store.map_or(FastPath::Declined, |store| PairWriter::new(store).try_insert_together(pair, tick))
+        fetch::store_mut(world).map_or(FastPath::Declined, |store| insert(store, tick))
     };
     let mut path = try_insert(world);
     if path == FastPath::NotReady && mark_ends(world, pair)? {
         path = try_insert(world);
     }
-    match path {
-        FastPath::Done => Ok(()),
-        _ => insert_by_rules(world, pair),
-    }
+    Ok(path == FastPath::Done)
 }
 
 /// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends
