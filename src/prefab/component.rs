@@ -1,6 +1,6 @@
 //! [`Prefab`] as a component, and the observers of worlds with prefabs.
 
-use super::instance::Blueprint;
+use super::instance::Copier;
 use crate::{
     ops::{ObserveEntity, PairInserted, install_observers, is_bare_base, observe_entity, to_bevy, use_store},
     relation::{IsA, Prefab},
@@ -63,7 +63,10 @@ fn spawn_observers(world: &mut World) -> Vec<Entity> {
 /// Makes an entity that was given the pair with a prefab an instance, unless an observer has removed the pair.
 fn fill(world: &mut World, instance: Entity, prefab: Entity) -> Result {
     if world.has_pair::<IsA>(instance, prefab) && world.get::<Prefab>(prefab).is_some() {
-        Blueprint::new(world, prefab).fill(world, instance).map_err(to_bevy)?;
+        let mut copier = Copier::new(world, prefab);
+        let filled = copier.fill(world, instance);
+        copier.finish(world);
+        return filled.map_err(to_bevy);
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! slots.
 
 use super::{
+    blueprint::{Base, Blueprint, Copied, Part, parts_of},
     error::InstantiateError,
-    rule::{CopyPlan, copied_to_parts},
 };
 use crate::{
     fetch,
@@ -13,121 +13,45 @@ use crate::{
     store::PairStore,
     world::WorldPairExt,
 };
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
-    archetype::ArchetypeId,
     component::ComponentId,
-    entity::{Entity, EntityCloner, EntityHashMap, EntityHashSet},
-    hierarchy::{ChildOf, Children},
+    entity::{Entity, EntityCloner, EntityHashMap},
+    hierarchy::ChildOf,
     world::World,
 };
-use core::{iter, mem};
-
-/// The prefab itself, or what lies below it.
-struct Part {
-    entity: Entity,
-    /// The number of its parent; that of the prefab is its own.
-    parent: usize,
-    /// Where it was when the blueprint was made, and which children it had, if it had the component that lists them.
-    archetype: Option<ArchetypeId>,
-    children: Option<Vec<Entity>>,
-}
-
-/// What a part is an instance of, directly or not: its copy gets what the part lacks.
-struct Base {
-    archetype: Option<ArchetypeId>,
-    copied: Copied,
-}
-
-/// Components of an entity that the copy of a part gets.
-struct Copied {
-    entity: Entity,
-    /// The number of the part.
-    part: usize,
-    cloner: EntityCloner,
-}
-
-/// How to copy a prefab.
-pub(super) struct Blueprint {
-    /// Each after its parent, siblings in order.
-    parts: Vec<Part>,
-    /// By part, what counts first before the others.
-    bases: Vec<Base>,
-    /// By part, what its copy gets before anything else.
-    in_advance: Vec<Copied>,
-    /// Copies the prefab itself.
+/// Makes instances by a [`Blueprint`].
+pub(super) struct Copier {
+    blueprint: Blueprint,
+    // Bevy's cloners are bound to a thread, so that a world cannot keep them with the blueprint.
     root: EntityCloner,
-    /// Copies what lies below it.
     below: EntityCloner,
-    /// The traits of relations by which components are copied.
-    traits_version: Option<u64>,
+    /// As in the blueprint.
+    bases: Vec<EntityCloner>,
+    in_advance: Vec<EntityCloner>,
 }
 
-impl Blueprint {
+impl Copier {
     /// # Complexity
-    /// A step per part and component.
+    /// As [`Blueprint::of`].
     pub(super) fn new(world: &mut World, prefab: Entity) -> Self {
-        let parts = parts_of(world, prefab);
-        let (mut bases, mut in_advance, mut of_root) = (Vec::new(), Vec::new(), Vec::new());
-        for (part, &Part { entity, .. }) in parts.iter().enumerate() {
-            let mut bases_of_part = bases_of(world, entity).peekable();
-            if part > 0 && bases_of_part.peek().is_none() {
-                continue;
-            }
-            let entities: Vec<Entity> = iter::once(entity).chain(bases_of_part).collect();
-            let mut plan = CopyPlan::new(world, &entities, part > 0);
-            for &(number, component) in &plan.in_advance {
-                let cloner = cloner(world, vec![component]);
-                in_advance.push(Copied { entity: entities[number], part, cloner });
-            }
-            if part == 0 {
-                of_root = mem::take(&mut plan.from[0]);
-            }
-            for (entity, components) in entities.into_iter().zip(plan.from).skip(1) {
-                let archetype = archetype_of(world, entity);
-                bases.push(Base {
-                    archetype,
-                    copied: Copied { entity, part, cloner: cloner(world, components) },
-                });
-            }
-        }
-        let below = copied_to_parts(world, parts.iter().skip(1).map(|part| part.entity));
-        let traits_version = traits_version(world);
-        Self {
-            root: cloner(world, of_root),
-            below: cloner(world, below),
-            parts,
-            bases,
-            in_advance,
-            traits_version,
-        }
+        let blueprint = Blueprint::of(world, prefab);
+        let root = cloner(world, &blueprint.root);
+        let below = cloner(world, &blueprint.below);
+        let bases = blueprint.bases.iter().map(|base| cloner(world, &base.copied.components)).collect();
+        let in_advance =
+            blueprint.in_advance.iter().map(|copied| cloner(world, &copied.components)).collect();
+        Self { blueprint, root, below, bases, in_advance }
     }
 
-    pub(super) fn prefab(&self) -> Entity {
-        self.parts[0].entity
-    }
-
-    /// Whether the prefab has the parts that it had, in the same order, each with the same components and bases, and the same rules
-    /// hold.
+    /// Whether nothing has changed for the next instance.
     pub(super) fn is_current(&self, world: &World) -> bool {
-        if traits_version(world) != self.traits_version {
-            return false;
-        }
-        let are_parts_current = self.parts.iter().all(|part| {
-            part.archetype.is_some()
-                && archetype_of(world, part.entity) == part.archetype
-                // The archetype says whether it has the component.
-                && part.children.as_ref().is_none_or(|known| children(world, part.entity) == known)
-        });
-        let Some(store) = fetch::store(world) else { return false };
-        let is_a = store.relation(IS_A);
-        let instances = self.parts.iter().enumerate().filter(|(_, part)| is_a.has_any(part.entity));
-        let found = instances.flat_map(|(number, part)| {
-            bases_of(world, part.entity).map(move |base| (number, base, archetype_of(world, base)))
-        });
-        let known =
-            self.bases.iter().map(|Base { archetype, copied }| (copied.part, copied.entity, *archetype));
-        are_parts_current && found.eq(known)
+        self.blueprint.is_current(world)
+    }
+
+    /// No more instances for now.
+    pub(super) fn finish(self, world: &mut World) {
+        self.blueprint.keep(world);
     }
 
     /// Gives an entity what an instance gets. Its own components and pairs stay as they are.
@@ -146,10 +70,34 @@ impl Blueprint {
             None => Ok(()),
             Some(part) => {
                 let [instance, prefab, part] =
-                    [instance, self.prefab(), part].map(|entity| EntityName::new(world, entity));
+                    [instance, self.blueprint.prefab(), part].map(|entity| EntityName::new(world, entity));
                 Err(InstantiateError::Incomplete { instance, prefab, part })
             }
         }
+    }
+
+    /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
+    fn spawn_parts(&self, world: &mut World, instance: Entity) -> (Vec<Entity>, EntityHashMap<Entity>) {
+        let parts = &self.blueprint.parts;
+        let mut copies = Vec::with_capacity(parts.len());
+        copies.push(instance);
+        let mut map = EntityHashMap::with_capacity(parts.len());
+        map.insert(self.blueprint.prefab(), instance);
+        let prefab = world.register_component::<Prefab>();
+        for part in &parts[1..] {
+            let parent = copies[part.parent];
+            let Ok(above) = world.get_entity(parent) else {
+                copies.push(parent);
+                continue;
+            };
+            let copy = match above.contains_id(prefab) {
+                true => world.spawn((ChildOf(parent), Prefab)).id(),
+                false => world.spawn(ChildOf(parent)).id(),
+            };
+            copies.push(copy);
+            map.insert(part.entity, copy);
+        }
+        (copies, map)
     }
 
     /// Gives the copies their components. Returns the first part that is gone by then.
@@ -159,11 +107,11 @@ impl Blueprint {
         copies: &[Entity],
         map: &mut EntityHashMap<Entity>,
     ) -> Option<Entity> {
-        for copied in &mut self.in_advance {
-            copied.copy(world, copies, map);
+        for (copied, cloner) in self.blueprint.in_advance.iter().zip(&mut self.in_advance) {
+            copied.copy(world, cloner, copies, map);
         }
         let mut lost = None;
-        for (number, (part, &copy)) in self.parts.iter().zip(copies).enumerate() {
+        for (number, (part, &copy)) in self.blueprint.parts.iter().zip(copies).enumerate() {
             // Bevy's cloner panics if commands that are waiting take away what it is about to read or write.
             world.flush();
             match (is_alive(world, copy), is_alive(world, part.entity)) {
@@ -180,8 +128,8 @@ impl Blueprint {
 
     /// Gives the copies what the bases of the parts have and the parts do not.
     fn copy_from_bases(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
-        for base in &mut self.bases {
-            base.copied.copy(world, copies, map);
+        for (base, cloner) in self.blueprint.bases.iter().zip(&mut self.bases) {
+            base.copied.copy(world, cloner, copies, map);
         }
     }
 
@@ -190,12 +138,12 @@ impl Blueprint {
         let mut next = 0;
         while let Some(number) = self.next_participant(world, next) {
             next = number + 1;
-            let (part, copy) = (self.parts[number].entity, copies[number]);
+            let (part, copy) = (self.blueprint.parts[number].entity, copies[number]);
             copy_pairs(world, part, copy, |world, store, relation, target| {
                 copied_target((world, store), relation, (number == 0, part, copy), target, map)
             });
         }
-        for &Base { copied: Copied { entity, part, .. }, .. } in &self.bases {
+        for &Base { copied: Copied { entity, part, .. }, .. } in &self.blueprint.bases {
             let (copy, within) = (copies[part], parts_of(world, entity));
             copy_pairs(world, entity, copy, |world, store, relation, target| {
                 // A pair with a part of the base was copied, with the part, when the prefab became its instance.
@@ -215,34 +163,12 @@ impl Blueprint {
     fn next_participant(&self, world: &World, from: usize) -> Option<usize> {
         let known = fetch::store(world)?.participants();
         let takes_part = |part: &Part| known.is_marked(part.entity) || known.is_stripped(part.entity);
-        self.parts[from..].iter().position(takes_part).map(|place| from + place)
-    }
-
-    /// Spawns the copies of the parts below an instance. A copy whose parent is gone by then is not alive.
-    fn spawn_parts(&self, world: &mut World, instance: Entity) -> (Vec<Entity>, EntityHashMap<Entity>) {
-        let mut copies = Vec::with_capacity(self.parts.len());
-        copies.push(instance);
-        let mut map = EntityHashMap::with_capacity(self.parts.len());
-        map.insert(self.prefab(), instance);
-        for part in &self.parts[1..] {
-            let parent = copies[part.parent];
-            let Ok(above) = world.get_entity(parent) else {
-                copies.push(parent);
-                continue;
-            };
-            let copy = match above.contains::<Prefab>() {
-                true => world.spawn((ChildOf(parent), Prefab)).id(),
-                false => world.spawn(ChildOf(parent)).id(),
-            };
-            copies.push(copy);
-            map.insert(part.entity, copy);
-        }
-        (copies, map)
+        self.blueprint.parts[from..].iter().position(takes_part).map(|place| from + place)
     }
 
     /// Offers the copy of a part as a slot of its instance, if it is one.
     fn insert_slot(&self, world: &mut World, number: usize, copies: &[Entity], map: &EntityHashMap<Entity>) {
-        let (slot, copy) = (self.parts[number].entity, copies[number]);
+        let (slot, copy) = (self.blueprint.parts[number].entity, copies[number]);
         let Some(store) = fetch::store(world) else { return };
         let Some(owner) = store.relation(SLOT_OF).first_target(slot) else { return };
         if ![slot, copy].map(|end| is_alive(world, end)).contains(&false) {
@@ -265,13 +191,19 @@ impl Blueprint {
 
 impl Copied {
     /// Gives a copy the components, in which the entity itself stands for the copy.
-    fn copy(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
+    fn copy(
+        &self,
+        world: &mut World,
+        cloner: &mut EntityCloner,
+        copies: &[Entity],
+        map: &mut EntityHashMap<Entity>,
+    ) {
         let (entity, copy) = (self.entity, copies[self.part]);
         world.flush();
         if [entity, copy].iter().all(|&end| is_alive(world, end)) {
             // It may be a part as well.
             let own = map.insert(entity, copy);
-            self.cloner.clone_entity_mapped(world, entity, map);
+            cloner.clone_entity_mapped(world, entity, map);
             match own {
                 Some(own) => map.insert(entity, own),
                 None => map.remove(&entity),
@@ -330,53 +262,16 @@ fn has_or_replaces(store: &PairStore, relation: RelationId, copy: Entity, to: En
     index.has(copy, to) || replaces(relation) || entry.with.iter().copied().any(replaces)
 }
 
-/// The prefabs that an entity is an instance of, directly or not: what is nearest counts first.
-fn bases_of(world: &World, entity: Entity) -> impl Iterator<Item = Entity> {
-    // Most parts have none, and are not worth a walk.
-    let has_any = fetch::store(world).is_some_and(|store| store.relation(IS_A).has_any(entity));
-    let bases = has_any.then(|| world.pairs::<IsA>().all_ancestors(entity).map(|(base, _)| base));
-    bases.into_iter().flatten().filter(|&base| world.get::<Prefab>(base).is_some())
-}
-
-/// A prefab with all that lies below it, each after its parent, siblings in order.
-fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    // Until the commands of a flush are done, Bevy's components may go in a circle.
-    let mut met = EntityHashSet::with_capacity(1 + children(world, prefab).len());
-    let mut waiting = vec![(prefab, 0)];
-    while let Some((entity, parent)) = waiting.pop() {
-        if met.insert(entity) {
-            let children = world.get::<Children>(entity).map(|children| children.to_vec());
-            let below = children.iter().flatten().rev();
-            waiting.extend(below.map(|&child| (child, parts.len())));
-            parts.push(Part { entity, parent, archetype: archetype_of(world, entity), children });
-        }
-    }
-    parts
-}
-
-fn children(world: &World, entity: Entity) -> &[Entity] {
-    world.get::<Children>(entity).map_or(&[], |children| children)
-}
-
-fn archetype_of(world: &World, entity: Entity) -> Option<ArchetypeId> {
-    Some(world.get_entity(entity).ok()?.archetype().id())
-}
-
-fn traits_version(world: &World) -> Option<u64> {
-    Some(fetch::store(world)?.registry().traits_version())
-}
-
 fn is_alive(world: &World, entity: Entity) -> bool {
     world.entities().contains_spawned(entity)
 }
 
 /// Clones these components of an entity, where there are none yet, and no others: what comes to the entity meanwhile may be
 /// something that is never copied.
-fn cloner(world: &mut World, components: Vec<ComponentId>) -> EntityCloner {
+fn cloner(world: &mut World, components: &[ComponentId]) -> EntityCloner {
     let mut builder = EntityCloner::build_opt_in(world);
     builder.without_required_components(|builder| {
-        builder.allow_by_ids_if_new(components);
+        builder.allow_by_ids_if_new(components.iter().copied());
     });
     builder.finish()
 }

@@ -134,6 +134,7 @@ mod prefab_copies;
 mod prefab_observers;
 mod prefab_rules;
 mod prefabs;
+mod prefabs_kept;
 mod prefabs_model;
 #[cfg(feature = "serialize")]
 mod prefabs_restored;
