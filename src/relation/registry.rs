@@ -4,7 +4,7 @@ use super::{
     ColumnRef, EntityName, OnInstantiate, PairContext, PairRefusal, Relation, RelationName, RelationTraits,
     ResolvedConstraint, Value,
     builtin::{BUILT_INS, Tagged, built_in},
-    traits::{RegisterFn, TypeRef},
+    traits::RegisterFn,
 };
 use crate::id::RelationId;
 use alloc::{borrow::Cow, vec::Vec};
@@ -178,16 +178,12 @@ impl Registry {
         self.type_entities.get(&entity).copied()
     }
 
-    /// Every entity that stands for a type, in no particular order.
-    pub(crate) fn type_entities(&self) -> impl Iterator<Item = (Entity, TypeRef)> + use<'_> {
+    /// Every entity that stands for a type, in no particular order, and what registers the type, if it is a relation.
+    pub(crate) fn type_entities(
+        &self,
+    ) -> impl Iterator<Item = (Entity, TypeId, Option<RegisterFn>)> + use<'_> {
         self.type_entities.iter().map(|(&entity, &id)| {
-            let relation = self.of_type_id(id).map(|id| self.entry(id));
-            let register = relation.and_then(|entry| entry.register);
-            let data = match relation {
-                Some(entry) => entry.data,
-                None => self.types.get(&id).and_then(|entry| entry.data),
-            };
-            (entity, TypeRef { register, data, ..TypeRef::of_id(id) })
+            (entity, id, self.of_type_id(id).and_then(|relation| self.entry(relation).register))
         })
     }
 

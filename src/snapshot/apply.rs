@@ -13,8 +13,8 @@ use crate::{
     id::{RelationId, StoredPair},
     names::{slot_path, slots},
     ops::{
-        Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue, entity_of_type,
-        make_relation, unmake_relation, use_store,
+        InsertPairError, Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue,
+        entity_of_type, make_relation, unmake_relation, use_store,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
@@ -297,7 +297,23 @@ impl<'a> Application<'a> {
         operation.finish();
         #[cfg(feature = "bevy_reflect")]
         mirror::note_order(world);
-        Ok(AppliedPairs { skipped, ..AppliedPairs::from(restored?) })
+        match restored {
+            Ok(restored) => Ok(AppliedPairs { skipped, ..AppliedPairs::from(restored) }),
+            Err(error) => Err(self.name_relation(world, error).into()),
+        }
+    }
+
+    /// The world may know the type of a relation by its entity alone, which is no name to show.
+    fn name_relation(&self, world: &World, mut error: InsertPairError) -> InsertPairError {
+        if let Some(pair) = error.pair_mut()
+            && pair.relation.name.is_none()
+            && let Some(id) =
+                fetch::store(world).and_then(|store| store.registry().of_entity(pair.relation.entity))
+            && let Some(at) = self.relations.iter().position(|&relation| relation == Some(id))
+        {
+            pair.relation.name.clone_from(&self.snapshot.relations[at].name.name);
+        }
+        error
     }
 
     fn restoration(&self, world: &World, store: &PairStore, skipped: &mut usize) -> Restoration<'a> {
@@ -509,7 +525,9 @@ impl PairSnapshot {
                 },
             };
             let Some(entity) = found else {
-                if is_needed {
+                // A type that is an end of pairs need be no relation here.
+                let is_type = self.types.contains_key(&kept.entity);
+                if is_needed && !(kept.pairs.is_empty() && is_type) {
                     return Err(kept.unknown());
                 }
                 continue;

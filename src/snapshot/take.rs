@@ -97,7 +97,7 @@ impl PairSnapshot {
         }
         relations.sort_unstable_by_key(|kept| kept.id);
         self.types.clear();
-        self.types.extend(store.registry().type_entities());
+        self.types.extend(store.type_entities());
         (self.store, self.taken, self.tick_checks) = (store_id, now, store.tick_checks());
         self.ids = ids;
         Ok(())

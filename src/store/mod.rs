@@ -63,7 +63,9 @@ pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 
 use crate::{
     id::RelationId,
-    relation::{BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, UpdateMirror},
+    relation::{
+        BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, TypeRef, UpdateMirror,
+    },
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -377,6 +379,15 @@ impl PairStore {
             Some(relation) => self.registry.entry(relation).data,
             None => self.registry.type_entry(type_id)?.data,
         }
+    }
+
+    /// Every entity that stands for a type, in no particular order, with what another world has to know of the type.
+    pub(crate) fn type_entities(&self) -> impl Iterator<Item = (Entity, TypeRef)> + use<'_> {
+        self.registry.type_entities().map(|(entity, id, register)| {
+            // Not the values of its own pairs: those are a trait, which each world declares for itself.
+            let data = self.column_of_type_entity(entity);
+            (entity, TypeRef { register, data, ..TypeRef::of_id(id) })
+        })
     }
 
     /// What is done once per frame: makes every stored depth right, forgets old changes, moves what is left of lists together.

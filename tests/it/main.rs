@@ -164,6 +164,8 @@ mod snapshots_refused;
 mod snapshots_respawned;
 #[cfg(feature = "serialize")]
 mod snapshots_saves;
+#[cfg(feature = "bevy_reflect")]
+mod snapshots_types;
 mod source_rules;
 mod source_rules_model;
 mod stale_plans;

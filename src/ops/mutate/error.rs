@@ -273,6 +273,30 @@ pub enum InsertPairError {
     Traits(#[from] TraitsError),
 }
 
+impl InsertPairError {
+    /// The pair that the error is about.
+    pub(crate) fn pair_mut(&mut self) -> Option<&mut AttemptedPair> {
+        match self {
+            Self::Dead { pair, .. }
+            | Self::Cycle { pair, .. }
+            | Self::Final { pair }
+            | Self::NotOneOf { pair, .. }
+            | Self::WrongValueType { pair, .. }
+            | Self::UnexpectedValue { pair, .. }
+            | Self::MissingValue { pair, .. }
+            | Self::Refused { pair, .. }
+            | Self::Exclusive { pair, .. }
+            | Self::SameKey { pair, .. }
+            | Self::SelfReference { pair }
+            | Self::InsidePrefab { pair }
+            | Self::TwoValueTypes { pair }
+            | Self::ValuesRemoved { pair, .. } => Some(pair),
+            Self::Constraint(broken) => Some(&mut broken.pair),
+            Self::Wildcard { .. } | Self::StoreRemoved { .. } | Self::Traits(_) => None,
+        }
+    }
+}
+
 /// The store is gone, in the midst of an insertion.
 pub(crate) fn store_removed(world: &World, source: Entity, target: Entity) -> InsertPairError {
     let [source_entity, target] = [source, target].map(|end| EntityName::new(world, end));
