@@ -34,6 +34,8 @@ mod text;
 pub(crate) use bind::MemberAtom;
 #[cfg(feature = "remote")]
 pub(crate) use bind::NamedElement;
+#[cfg(feature = "serialize")]
+pub(crate) use bind::type_with_unknown_fields;
 pub(crate) use bind::{
     Atom, AtomId, BindContext, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm,
     BoundTraversal, CascadeOrder, ChainSource, Condition, Item, KeyedAtom, OrChain, PairAtom, ValueAtom,

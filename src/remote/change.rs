@@ -7,7 +7,7 @@ use super::{
     read::{PairsAt, types_of},
 };
 use crate::{
-    expr::{NamedElement, bits},
+    expr::{NamedElement, bits, type_with_unknown_fields},
     fetch,
     id::{PairId, Slot},
     ops::{entity_of_type_id, unmake_relation, unmake_type_entity},
@@ -94,7 +94,25 @@ impl Request {
         inserted
     }
 
+    /// A pair whose value the world does not know of yet would be inserted without it.
+    fn check_fields_are_known(&self, world: &World) -> Result<(), RemoteError> {
+        let [source, relation, target] = self.ends;
+        let Some(store) = fetch::store(world) else { return Ok(()) };
+        match type_with_unknown_fields(world, store, Some(relation), [Some(source), Some(target)]) {
+            Some((element, name)) => {
+                let param = match element {
+                    _ if element == relation => "relation",
+                    _ if element == target => "target",
+                    _ => "source",
+                };
+                Err(RemoteError::UnknownFields { param, name })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn try_insert(&self, world: &mut World, value: Option<Value>) -> Result<bool, RemoteError> {
+        self.check_fields_are_known(world)?;
         let [source, relation, target] = self.ends;
         let existed = world.has_pair_by_id(source, (relation, target));
         match value {

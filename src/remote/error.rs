@@ -42,6 +42,8 @@ pub(super) enum RemoteError {
     Pair(InsertPairError),
     /// The value of a pair is none.
     Value(String),
+    /// The pair carries a value of a type whose fields the world does not know yet.
+    UnknownFields { param: &'static str, name: String },
     /// Something is more than is allowed.
     TooLarge { what: &'static str, limit: u64 },
     /// A result cannot be written as JSON.
@@ -95,7 +97,7 @@ impl RemoteError {
             Self::Run(ExprRunError::UnknownVariable { .. }) => bevy_codes::INVALID_PARAMS,
             Self::Changed(_) => error_codes::CHANGED,
             Self::Pair(InsertPairError::Dead { .. }) => bevy_codes::ENTITY_NOT_FOUND,
-            Self::Pair(_) | Self::Value(_) => error_codes::REFUSED,
+            Self::Pair(_) | Self::Value(_) | Self::UnknownFields { .. } => error_codes::REFUSED,
             Self::Run(_) | Self::Unwritten(_) | Self::NotReceived => bevy_codes::INTERNAL_ERROR,
         }
     }
@@ -109,6 +111,9 @@ impl RemoteError {
             Self::Changed(error) => error.to_string(),
             Self::Cursor => "the cursor is not one of this expression".into(),
             Self::Pair(error) => error.to_string(),
+            Self::UnknownFields { param, name } => format!(
+                "`{param}`: pairs with {name} carry its values, which the world must know first: the program has to call `world.entity_of` with the type once, or `register_relation`"
+            ),
             Self::TooLarge { what, limit } => format!("{what} must be at most {limit}"),
             Self::NotReceived => "a request to watch must come through the mailbox of `bevy_remote`".into(),
         }
@@ -132,6 +137,7 @@ impl RemoteError {
             Self::Cursor => json!({ "reason": "Cursor", "param": "cursor" }),
             Self::Pair(error) => json!({ "reason": reason(error) }),
             Self::Value(_) => json!({ "reason": "Value", "param": "value" }),
+            Self::UnknownFields { param, .. } => json!({ "reason": "UnknownFields", "param": param }),
             Self::TooLarge { limit, .. } => json!({ "reason": "TooLarge", "limit": limit }),
             Self::Unwritten(_) => json!({ "reason": "Unwritten" }),
             Self::NotReceived => json!({ "reason": "NotReceived" }),

@@ -13,6 +13,8 @@ mod reflected;
 mod scalar;
 mod suggest;
 mod term;
+#[cfg(feature = "bevy_reflect")]
+mod unknown;
 #[cfg_attr(not(feature = "bevy_reflect"), expect(dead_code, reason = "fields are read by reflection"))]
 mod value;
 mod vars;
@@ -37,6 +39,8 @@ pub(crate) use query::{KeyedAtom, MemberAtom, ValueAtom, ValueHolder};
 pub(super) use reflected::{Field, fields_of};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use scalar::{NoScalar, scalar_at};
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use unknown::type_with_unknown_fields;
 pub(super) use value::BoundValueTest;
 #[cfg(feature = "bevy_reflect")]
 pub(super) use value::ScalarKind;

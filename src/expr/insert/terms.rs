@@ -3,7 +3,9 @@
 use super::value::ValueBuilder;
 use crate::{
     expr::{
-        bind::{BindResult, Meaning, fields_of, meaning_of, names_entities, read_key},
+        bind::{
+            BindResult, Meaning, fields_of, meaning_of, names_entities, read_key, type_with_unknown_fields,
+        },
         eval::{WorldAccess, internal_components},
     },
     fetch,
@@ -311,9 +313,7 @@ impl PlannedPair<'_> {
         let Some(store) = fetch::store(world) else { return self.without_value(None) };
         let relation = self.relation.entity();
         let Some((relation, id)) = relation.and_then(|of| Some((of, store.registry().of_entity(of)?))) else {
-            if let Some(target) = self.target.entity() {
-                self.check_data_of_type(world, store, target)?;
-            }
+            self.check_fields_are_known(world, store, None)?;
             return self.without_value(relation);
         };
         let entry = store.registry().entry(id);
@@ -322,12 +322,7 @@ impl PlannedPair<'_> {
             Some(target) => store.column_of(id, target, target),
             None => entry.data.filter(|_| entry.adopted.is_none()),
         };
-        if column.is_none() && entry.leaves_values() {
-            self.check_data_of_type(world, store, relation)?;
-            if let Some(target) = self.target.entity() {
-                self.check_data_of_type(world, store, target)?;
-            }
-        }
+        self.check_fields_are_known(world, store, Some(relation))?;
         let value = match (self.value, self.key) {
             (None, None) => None,
             (Some(written), _) => {
@@ -365,27 +360,18 @@ impl PlannedPair<'_> {
 
     /// A pair with a type as its relation or target may carry values of that type; the store knows a type with fields only by its
     /// use.
-    fn check_data_of_type(&self, world: &World, store: &PairStore, element: Entity) -> BindResult<()> {
-        let registry = store.registry();
-        // What the program itself has used has a name.
-        let unknown = registry.type_of(element).filter(|_| registry.name_of(element).name.is_none());
-        let Some(name) = unknown.and_then(|type_id| name_with_fields(world, type_id)) else { return Ok(()) };
+    fn check_fields_are_known(
+        &self,
+        world: &World,
+        store: &PairStore,
+        relation: Option<Entity>,
+    ) -> BindResult<()> {
+        // A target that is to be spawned stands for no type.
+        let ends = [None, self.target.entity()];
+        let Some((_, name)) = type_with_unknown_fields(world, store, relation, ends) else { return Ok(()) };
         let message = format!("pairs with {name} carry its values, which the world must know first");
         Err(Diagnostic::rule(self.at, message).help("call `world.entity_of` with the type once"))
     }
-}
-
-/// What a type is called, if it has fields.
-fn name_with_fields(world: &World, type_id: TypeId) -> Option<String> {
-    let components = world.components();
-    let component = components.get_id(type_id).and_then(|id| components.get_info(id));
-    let size = component.map(|info| info.layout().size());
-    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
-    let info = types.as_ref().and_then(|types| types.get_type_info(type_id));
-    let has_fields =
-        size.map_or_else(|| info.is_some_and(|info| !fields_of(info).is_empty()), |size| size > 0);
-    let name = info.map(|info| format!("`{}`", info.type_path_table().short_path()));
-    has_fields.then(|| name.unwrap_or_else(|| "this type".into()))
 }
 
 /// A value of the type that a pair carries.

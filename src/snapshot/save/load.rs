@@ -9,18 +9,24 @@ use super::{
     values,
 };
 use crate::{
+    expr::type_with_unknown_fields,
     fetch::{self, AllEntities},
     id::{RelationId, StoredPair},
     mirror,
     ops::{
-        AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
-        entity_of_type_id, relation_id_of, use_store,
+        AttemptedPair, Operation, Restoration, WantedPairs, WantedSource, WantedValue, entity_of_type_id,
+        relation_id_of, use_store,
     },
     relation::ColumnRef,
     snapshot::{apply::AppliedPairs, made::Made, pairs::NO_INDEX},
     store::PairStore,
 };
-use alloc::{boxed::Box, string::ToString, vec::Vec};
+use alloc::{
+    boxed::Box,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
     name::Name,
@@ -267,8 +273,9 @@ impl SavedPairs {
                 mirror::note_order(world);
                 Ok(AppliedPairs::from(restored))
             }
-            Err(error) => {
-                let place = self.place_of(world, &relations, entities, &error);
+            Err(mut error) => {
+                let pair = error.pair_mut().cloned();
+                let place = pair.and_then(|pair| self.place_of(world, &relations, entities, &pair));
                 Err(LoadError::Refused { place, error: Box::new(error) })
             }
         }
@@ -309,9 +316,8 @@ impl SavedPairs {
         world: &World,
         relations: &[RelationId],
         entities: &[Entity],
-        error: &InsertPairError,
+        pair: &AttemptedPair,
     ) -> Option<SavedPlace> {
-        let pair = pair_of(error)?;
         let registry = fetch::store(world)?.registry();
         let id = registry.of_entity(pair.relation.entity())?;
         let relation = &self.relations.get(relations.iter().position(|&relation| relation == id)?)?;
@@ -321,30 +327,6 @@ impl SavedPairs {
         let mut pairs = relation.pairs.iter();
         let entry = pairs.position(|at| is_it((at.source, at.target)) || is_it((at.target, at.source)))?;
         Some(SavedPlace { relation: relation.name.clone(), entry, field: "value" })
-    }
-}
-
-/// The pair that an error is about.
-fn pair_of(error: &InsertPairError) -> Option<&AttemptedPair> {
-    match error {
-        InsertPairError::Dead { pair, .. }
-        | InsertPairError::Cycle { pair, .. }
-        | InsertPairError::Final { pair }
-        | InsertPairError::NotOneOf { pair, .. }
-        | InsertPairError::WrongValueType { pair, .. }
-        | InsertPairError::UnexpectedValue { pair, .. }
-        | InsertPairError::MissingValue { pair, .. }
-        | InsertPairError::Refused { pair, .. }
-        | InsertPairError::Exclusive { pair, .. }
-        | InsertPairError::SameKey { pair, .. }
-        | InsertPairError::SelfReference { pair }
-        | InsertPairError::InsidePrefab { pair }
-        | InsertPairError::TwoValueTypes { pair }
-        | InsertPairError::ValuesRemoved { pair, .. } => Some(pair),
-        InsertPairError::Constraint(broken) => Some(&broken.pair),
-        InsertPairError::Wildcard { .. }
-        | InsertPairError::StoreRemoved { .. }
-        | InsertPairError::Traits(_) => None,
     }
 }
 
@@ -456,7 +438,7 @@ impl SavedRelation {
             }
             let wrong = |reason| LoadError::Value { place: self.place(at, "value"), reason };
             let column = column_of(names.store, pair((source, target)));
-            let column = column.ok_or_else(|| wrong("such pairs have no values".into()))?;
+            let column = column.ok_or_else(|| wrong(why_without_value(names, pair((source, target)))))?;
             let mut finder = Finder { entities, missing: None };
             let value = values::concrete(names.types, column, value, &mut finder).map_err(wrong)?;
             if let Some(entity) = finder.missing {
@@ -471,6 +453,18 @@ impl SavedRelation {
             restoration.set_order(relation, entities[*target as usize], sources);
         }
         Ok(())
+    }
+}
+
+/// Why a pair that has a value in the save may have none in the world.
+fn why_without_value(Names { world, store, .. }: Names<'_>, pair: StoredPair) -> String {
+    let entry = store.registry().entry(pair.relation);
+    let ends = [Some(pair.source), Some(pair.target)];
+    match type_with_unknown_fields(world, store, Some(entry.entity), ends) {
+        Some((_, name)) => format!(
+            "pairs with {name} carry its values, which the world must know first: call `world.entity_of` with the type before loading"
+        ),
+        None => "such pairs have no values".into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::*;
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
-use bevy_relations_remote::{Carries, DockedTo, Likes, PartOf, Trusts};
+use bevy_relations_remote::{Carries, DockedTo, Likes, Log, PartOf, Trusts};
 
 fn insert(source: &str, relation: &str, target: &str) -> Value {
     json!({ "source": source, "relation": relation, "target": target })
@@ -122,9 +122,56 @@ fn a_refused_request_makes_neither_a_type_nor_an_entity_a_part_of_the_store() {
     let removed = call(&mut app, "relations.remove", insert("Kite", "Log", "*")).unwrap();
     assert_eq!(removed["removed"], 0);
     // What is not refused makes them.
-    call(&mut app, "relations.insert", insert("Kite", "Log", "Swan")).unwrap();
-    call(&mut app, "relations.insert", insert("Kite", "Swan", "Log")).unwrap();
+    call(&mut app, "relations.insert", insert("Kite", "Ship", "Swan")).unwrap();
+    call(&mut app, "relations.insert", insert("Kite", "Swan", "Ship")).unwrap();
     app.world().check_pairs().unwrap();
+}
+
+#[test]
+fn a_pair_of_a_type_whose_fields_the_world_does_not_know_is_refused() {
+    let mut app = app();
+    let check = |app: &mut bevy_app::App, params: Value, param: &str| {
+        let error = refused(app, "relations.insert", params);
+        assert_eq!(reason(&error), (error_codes::REFUSED, "UnknownFields"), "{}", error.message);
+        assert_eq!(error.data.as_ref().unwrap()["param"], param);
+        let message = error.message;
+        assert!(message.contains("`Log`") && message.contains("`world.entity_of`"), "{message}");
+    };
+    let with_value = |relation: &str, target: &str| {
+        let mut params = insert("Kite", relation, target);
+        params["value"] = json!("a storm");
+        params
+    };
+    // As a relation, as a target of a relation that leaves values, of one that is none yet, and of itself.
+    check(&mut app, insert("Kite", "Log", "Swan"), "relation");
+    check(&mut app, with_value("Log", "Swan"), "relation");
+    check(&mut app, insert("Kite", "Likes", "Log"), "target");
+    check(&mut app, with_value("Likes", "Log"), "target");
+    check(&mut app, insert("Kite", "Swan", "Log"), "target");
+    check(&mut app, insert("Kite", "Log", "Log"), "relation");
+    let knows = app.world_mut().spawn_relation("Knows", RelationTraits::new().symmetric()).unwrap();
+    app.world_mut().entity_mut(knows).insert(Name::new("Knows"));
+    check(&mut app, insert("Log", "Knows", "Kite"), "source");
+    // A tag whatever its ends are, and a relation that says itself what it carries.
+    let is_about = app.world_mut().spawn_relation("IsAbout", RelationTraits::new().tag()).unwrap();
+    app.world_mut().entity_mut(is_about).insert(Name::new("IsAbout"));
+    call(&mut app, "relations.insert", insert("Kite", "IsAbout", "Log")).unwrap();
+    let mut params = insert("Kite", "Trusts", "Log");
+    params["value"] = json!({ "percent": 3 });
+    call(&mut app, "relations.insert", params).unwrap();
+
+    // Once it is known, the values are there.
+    let world = app.world_mut();
+    let [log, likes] = [world.entity_of::<Log>(), world.entity_of::<Likes>()];
+    let [kite, swan] = ["Kite", "Swan"].map(|path| entity(&app, path));
+    call(&mut app, "relations.insert", with_value("Log", "Swan")).unwrap();
+    call(&mut app, "relations.insert", with_value("Likes", "Log")).unwrap();
+    let world = app.world();
+    for pair in [(log, swan), (likes, log)] {
+        let value = world.pair_value_by_id::<Log>(kite, pair).map(|log| &*log.0);
+        assert_eq!(value, Some("a storm"));
+    }
+    world.check_pairs().unwrap();
 }
 
 #[test]
