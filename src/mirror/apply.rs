@@ -81,6 +81,8 @@ pub(super) fn report_all(world: &mut World, errors: impl IntoIterator<Item = Mir
 /// Does everything that is due for components of this type, also the work of commands that were lost.
 pub(super) fn maintain<C: MirrorComponent>(world: &mut World) {
     write::mend::<C>(world);
+    // Left by clone operations in which something has panicked.
+    with::<C, _>(world, |mirror| mirror.cloned.clear());
     let written = with::<C, _>(world, |mirror| mirror.written.iter().copied().collect::<Vec<_>>());
     for source in written.unwrap_or_default() {
         apply::<C>(world, source, false);

@@ -54,14 +54,20 @@ impl Component for RuntimeMirroredPairs {
 fn on_insert<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext) {
     let source = context.entity;
     let may_wait = matches!(context.relationship_hook_mode, RelationshipHookMode::Skip);
-    let is_own = with_deferred::<C, _>(&mut world, |mirror| {
+    let (is_own, is_cloned) = with_deferred::<C, _>(&mut world, |mirror| {
         let is_own = mirror.writing.take_if(|writing| *writing == source).is_some();
-        if !is_own {
-            mirror.written.insert(source);
+        let is_cloned = !is_own && mirror.cloned.remove(&source);
+        match (is_own, is_cloned) {
+            (true, _) => {}
+            (false, true) => mirror.due.push_back(source.into()),
+            (false, false) => _ = mirror.written.insert(source),
         }
-        is_own
-    });
-    if is_own != Some(true) {
+        (is_own, is_cloned)
+    })
+    .unwrap_or_default();
+    if is_cloned {
+        world.commands().queue(|world: &mut World| update::<C>(world, None));
+    } else if !is_own {
         world.commands().queue(move |world: &mut World| apply::<C>(world, source, may_wait));
     }
 }
@@ -99,10 +105,18 @@ fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext)
 }
 
 fn leave_to_pairs<C: MirrorComponent>(_: &SourceComponent, context: &mut ComponentCloneCtx) {
+    let (original, clone): (Entity, Entity) = (context.source(), context.target());
     if context.moving() {
-        let original: Entity = context.source();
         context.queue_deferred(move |world, _| {
             with::<C, _>(world, |mirror| mirror.moved.insert(original));
+        });
+    } else {
+        // The clone gets its components next. By the time that commands are applied it has them.
+        context.queue_deferred(move |world, _| {
+            with::<C, _>(world, |mirror| mirror.cloned.insert(clone));
+            world.commands().queue(move |world: &mut World| {
+                with::<C, _>(world, |mirror| mirror.cloned.remove(&clone));
+            });
         });
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Mirror {
     pub(super) settling: Option<Entity>,
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
+    /// Clones that are being made: a component that another of their components brings along does not say what their pairs are.
+    pub(super) cloned: EntityHashSet,
     /// How often values had been lent to be written in place, and the tick at which that was read.
     pub(super) lent: (u64, Tick),
     /// Brings the components up to date.

@@ -35,6 +35,7 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
     if mirrors(world).is_some_and(|mirrors| mirrors.get::<C>().is_some()) {
         return;
     }
+    ops::prepare_clones(world);
     // What is written from now on has a later tick.
     let tick = world.increment_change_tick();
     // Components that were inserted before are applied: each by a command that waits, or at the next maintenance.
@@ -48,6 +49,7 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
         is_received: false,
         settling: None,
         moved: EntityHashSet::default(),
+        cloned: EntityHashSet::default(),
         lent: (0, tick),
         update: |world| update::<C>(world, None),
         maintain,

@@ -34,6 +34,8 @@ pub(crate) use api::{
 pub(crate) use lifecycle::adopt::adopt;
 pub(crate) use lifecycle::cleanup::{clear_pairs, despawn_sources, despawn_with_dependents, would_despawn};
 pub(crate) use lifecycle::clone::copy_pairs;
+#[cfg(feature = "bevy_reflect")]
+pub(crate) use lifecycle::clone::prepare_clones;
 pub(crate) use lifecycle::companions::{component_companions, set_traits};
 pub(crate) use lifecycle::constraints::check_constraints;
 pub(crate) use mutate::{

@@ -102,6 +102,8 @@ mod marker;
 #[cfg(feature = "bevy_reflect")]
 mod mirror;
 #[cfg(feature = "bevy_reflect")]
+mod mirror_clones;
+#[cfg(feature = "bevy_reflect")]
 mod mirror_hostile;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_model;

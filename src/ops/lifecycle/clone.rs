@@ -57,6 +57,13 @@ pub(in crate::ops) fn clone_pairs(_: &SourceComponent, context: &mut ComponentCl
     });
 }
 
+/// Makes the resource of clone operations. To make it in the middle of one would apply commands that have to wait for the components
+/// of the clone.
+#[cfg(feature = "bevy_reflect")]
+pub(crate) fn prepare_clones(world: &mut World) {
+    world.init_resource::<UnmappedClones>();
+}
+
 /// A pair or a tag that a clone is to have.
 struct PlannedCopy {
     /// The entity of the relation; `None` for a tag.
