@@ -27,6 +27,8 @@ mod deltas;
 #[cfg(not(miri))]
 mod determinism;
 mod disabling;
+#[cfg(feature = "bevy_reflect")]
+mod early_systems;
 mod end_constraints;
 mod error_names;
 mod errors;
@@ -113,6 +115,8 @@ mod mirror_receive;
 mod mirror_refused;
 #[cfg(feature = "serialize")]
 mod mirror_runtime;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_runtime_observers;
 #[cfg(feature = "serialize")]
 mod mirror_scene;
 #[cfg(feature = "serialize")]
@@ -121,6 +125,8 @@ mod model;
 mod names;
 mod names_random;
 mod observed;
+#[cfg(feature = "serialize")]
+mod odd_names;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
 mod ours;
@@ -132,6 +138,8 @@ mod pairs_mut;
 mod panics;
 #[cfg(feature = "serialize")]
 mod panics_reading;
+#[cfg(feature = "serialize")]
+mod panics_saving;
 mod prefab_copies;
 mod prefab_observers;
 mod prefab_rules;
@@ -188,6 +196,7 @@ mod terms_up;
 mod threads;
 mod traits;
 mod traits_text;
+mod type_entities_random;
 mod values;
 mod verbs;
 mod walks;

@@ -1,0 +1,261 @@
+//! Systems that are initialised before the types of their relations and targets are known, before relationships are adopted, and before
+//! there are any pairs; then fields become known, traits are set, entities of types go and come again. They see the rows that a system
+//! sees that is initialised afterwards, but for values that they have not declared.
+
+use crate::common::{CrewOf, Random, fewer, spawn, take_reported_errors, world_that_records_errors};
+use bevy_ecs::{
+    prelude::*,
+    query::FilteredAccessSet,
+    reflect::{AppTypeRegistry, ReflectComponent},
+    system::{BoxedSystem, SystemAccess},
+};
+use bevy_reflect::{Reflect, std_traits::ReflectDefault};
+use bevy_relations::{
+    expr::Row,
+    live::LiveQuery,
+    prelude::*,
+    query::{Related, Targets},
+    relation::CleanupPolicy,
+};
+
+#[derive(Relation, Reflect, Clone)]
+struct Begins;
+
+#[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+struct Owes(u32);
+
+#[derive(Component, Reflect, Clone, Debug, Default, PartialEq)]
+#[reflect(Component, Default)]
+struct Place(u32);
+
+/// Without fields.
+#[derive(Component, Reflect)]
+#[reflect(Component)]
+struct Plain;
+
+#[derive(Expression)]
+#[expr("(Begins, Place)")]
+struct BeginsPlace;
+
+#[derive(Expression)]
+#[expr("(Owes, $to)")]
+struct Debts;
+
+#[derive(Expression)]
+#[expr("(Plain, $to)")]
+struct OfPlain;
+
+#[derive(Expression)]
+#[expr("(Begins, Plain)")]
+struct BeginsPlain;
+
+#[derive(Expression)]
+#[expr("($r, $to)")]
+struct Anything;
+
+type Rows = Vec<(Option<Entity>, Option<u32>)>;
+
+fn value(row: Row<'_>) -> (Option<Entity>, Option<u32>) {
+    let owes = row.get_pair::<Owes>(0).map(|owes| owes.0);
+    let place = row.get_pair::<Place>(0).map(|place| place.0);
+    let number = row.get_pair::<u64>(0).map(|&number| number as u32);
+    (row.this(), owes.or(place).or(number))
+}
+
+fn read<E: Expression>(mut query: ExprQuery<E>) -> Rows {
+    let mut rows = Rows::new();
+    query.for_each_row(|row| rows.push(value(row))).unwrap();
+    rows.sort();
+    rows
+}
+
+fn read_live<E: Expression>(query: LiveQuery<E>) -> Rows {
+    let mut rows: Rows = query.rows().map(value).collect();
+    rows.sort();
+    rows
+}
+
+fn world() -> World {
+    let mut world = world_that_records_errors();
+    world.init_resource::<AppTypeRegistry>();
+    let types = world.resource::<AppTypeRegistry>().0.clone();
+    let mut types = types.write();
+    types.register::<Begins>();
+    types.register::<Owes>();
+    types.register::<Place>();
+    types.register::<Plain>();
+    drop(types);
+    world
+}
+
+/// A system with what it has declared.
+struct Declared {
+    system: BoxedSystem<(), Rows>,
+    access: FilteredAccessSet,
+}
+
+impl Declared {
+    fn new<M>(world: &mut World, system: impl IntoSystem<(), Rows, M>) -> Self {
+        let mut system: BoxedSystem<(), Rows> = Box::new(IntoSystem::into_system(system));
+        match system.initialize(world) {
+            SystemAccess::Shared(access) => Self { system, access },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn run(&mut self, world: &mut World) -> Result<Rows, String> {
+        self.system.run((), world).map_err(|error| error.to_string())
+    }
+}
+
+/// What changes after the systems were initialised.
+const CHANGES: [fn(&mut World, [Entity; 3]); 14] = [
+    |world, _| _ = world.register_relation::<Owes>(),
+    |world, _| _ = world.register_relation::<Begins>(),
+    |world, _| _ = world.entity_of::<Place>(),
+    |world, _| _ = world.entity_of::<Plain>(),
+    |world, [a, b, _]| _ = world.insert_pair(a, Owes(1), b),
+    |world, [_, b, c]| _ = world.insert_pair(b, Owes(2), c),
+    |world, [a, ..]| _ = world.insert_pair_to::<Begins, Place>(a, Place(3)),
+    |world, [_, b, _]| {
+        let [begins, place] = [world.entity_of::<Begins>(), world.entity_of::<Place>()];
+        _ = world.insert_pair_by_id(b, (begins, place));
+    },
+    |world, _| {
+        let plain = world.entity_of::<Plain>();
+        let traits =
+            RelationTraits::new().data_or_default::<u64>().on_relation_despawn(CleanupPolicy::Remove);
+        _ = world.set_traits(plain, traits);
+    },
+    |world, [a, b, _]| {
+        let plain = world.entity_of::<Plain>();
+        _ = world.insert_pair_value_by_id(a, (plain, b), 7u64);
+        _ = world.insert_pair_by_id(b, (plain, b));
+    },
+    |world, [a, _, c]| {
+        let [begins, plain] = [world.entity_of::<Begins>(), world.entity_of::<Plain>()];
+        _ = world.insert_pair_by_id(a, (begins, plain));
+        _ = world.insert_pair_by_id(c, (begins, plain));
+    },
+    |world, _| _ = world.get_entity_of::<Plain>().map(|plain| world.despawn(plain)),
+    |world, _| _ = world.get_entity_of::<Place>().map(|place| world.despawn(place)),
+    |world, _| _ = world.get_entity_of::<Owes>().map(|owes| world.despawn(owes)),
+];
+
+fn early<E: Expression>(name: &str, may_withhold: bool) {
+    let (mut compared, mut withheld) = ([0; 2], 0);
+    for seed in 1..=fewer(40) as u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut world = world();
+        let entities = spawn(&mut world);
+        for _ in 0..random.below(3) {
+            CHANGES[random.below(CHANGES.len())](&mut world, entities);
+        }
+        let mut systems = [Declared::new(&mut world, read::<E>), Declared::new(&mut world, read_live::<E>)];
+        let mut told = Vec::new();
+        for _ in 0..14 {
+            let change = random.below(CHANGES.len());
+            told.push(change);
+            CHANGES[change](&mut world, entities);
+            world.check_pairs().unwrap_or_else(|error| panic!("{name} {seed} {told:?}: {error}"));
+            if random.below(3) == 0 {
+                continue;
+            }
+            let fresh = Declared::new(&mut world, read::<E>).run(&mut world);
+            let mut writing = IntoSystem::into_system(|_: PairsMut<Owes>| ());
+            let SystemAccess::Shared(writing) = writing.initialize(&mut world) else { panic!() };
+            for (nth, system) in systems.iter_mut().enumerate() {
+                let place = format!("{name} {nth}, {seed} {told:?}");
+                match (system.run(&mut world), &fresh) {
+                    (Ok(rows), Ok(fresh)) => {
+                        let entities = |rows: &Rows| rows.iter().map(|row| row.0).collect::<Vec<_>>();
+                        assert_eq!(entities(&rows), entities(fresh), "{place}");
+                        // It is all of the values, or none if they were not known when it was initialised.
+                        let has_none = rows.iter().all(|row| row.1.is_none());
+                        assert!(&rows == fresh || has_none, "{place}: {rows:?}, {fresh:?}");
+                        if has_none && &rows != fresh {
+                            withheld += 1;
+                            *system = match nth {
+                                0 => Declared::new(&mut world, read::<E>),
+                                _ => Declared::new(&mut world, read_live::<E>),
+                            };
+                            assert_eq!(&system.run(&mut world).unwrap(), fresh, "{place}: again");
+                        }
+                        let owes = rows.iter().any(|row| matches!(row.1, Some(1 | 2)));
+                        assert!(!(owes && system.access.is_compatible(&writing)), "{place}: undeclared");
+                        compared[nth] += 1;
+                    }
+                    // It has to be initialised again to read what it did not declare.
+                    (Err(error), _) => {
+                        let is_known = error.contains("a meaning that it did not have")
+                            || error.contains("no component, relation or entity has this name");
+                        assert!(is_known, "{place}: {error}");
+                        *system = match nth {
+                            0 => Declared::new(&mut world, read::<E>),
+                            _ => Declared::new(&mut world, read_live::<E>),
+                        };
+                    }
+                    (Ok(rows), Err(error)) => panic!("{place}: {rows:?}, but {error}"),
+                }
+            }
+        }
+        take_reported_errors();
+    }
+    assert!(compared.iter().all(|&count| count > 10) || fewer(40) < 40, "{name}: {compared:?}");
+    assert!(may_withhold || withheld == 0, "{name}: {withheld}");
+}
+
+#[test]
+fn a_system_that_was_initialised_early_sees_the_rows_that_a_new_one_sees() {
+    early::<BeginsPlace>("(Begins, Place)", true);
+    early::<Debts>("(Owes, $to)", true);
+    early::<OfPlain>("(Plain, $to)", true);
+    early::<BeginsPlain>("(Begins, Plain)", false);
+    early::<Anything>("($r, $to)", false);
+}
+
+#[test]
+fn systems_that_name_a_relationship_see_it_whenever_it_is_adopted() {
+    fn of_query(crew: Query<(Entity, Targets<CrewOf>), Related<CrewOf>>) -> Rows {
+        let mut rows = Rows::new();
+        for (entity, targets) in &crew {
+            rows.extend(targets.with_values().map(|(_, value)| (Some(entity), Some(value.wage))));
+        }
+        rows.sort();
+        rows
+    }
+    fn of_pairs(crew: PairQuery<CrewOf, Entity, ()>) -> Rows {
+        let rows = crew.iter().map(|(entity, edge, ())| (Some(entity), edge.value().map(|it| it.wage)));
+        let mut rows: Rows = rows.collect();
+        rows.sort();
+        rows
+    }
+    for when in 0..4 {
+        let mut world = world_that_records_errors();
+        let [ship, other, a, b] = spawn(&mut world);
+        if when == 1 {
+            world.adopt_relationship::<CrewOf>();
+        }
+        world.entity_mut(a).insert(CrewOf { ship, wage: 1 });
+        let mut systems = [Declared::new(&mut world, of_query), Declared::new(&mut world, of_pairs)];
+        if when == 2 {
+            world.adopt_relationship::<CrewOf>();
+        }
+        world.entity_mut(b).insert(CrewOf { ship, wage: 2 });
+        for system in &mut systems {
+            let mut expected = [(Some(a), Some(1)), (Some(b), Some(2))];
+            expected.sort();
+            assert_eq!(system.run(&mut world).unwrap(), expected, "{when}");
+        }
+        if when == 3 {
+            world.adopt_relationship::<CrewOf>();
+        }
+        world.insert_pair(a, CrewOf { ship: other, wage: 3 }, other).unwrap();
+        world.despawn(ship);
+        for system in &mut systems {
+            assert_eq!(system.run(&mut world).unwrap(), [(Some(a), Some(3))], "{when}");
+        }
+        world.check_pairs().unwrap();
+        assert_eq!(take_reported_errors(), [""; 0], "{when}");
+    }
+}
