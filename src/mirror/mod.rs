@@ -103,7 +103,8 @@ mod sealed {
 /// ```
 pub trait WorldMirrorExt: sealed::Sealed {
     /// From now on, keeps one component [`MirroredPairs<R>`](MirroredPairs) on each source of `R`, and registers it for
-    /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already.
+    /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already. Bevy panics if that
+    /// is done in a [`resource_scope`](World::resource_scope) of the type registry.
     ///
     /// Relations that are not mirrored cost nothing.
     ///

@@ -138,9 +138,11 @@ fn resolve_type(
     named: &MirroredType,
 ) -> Result<(Entity, Option<(ValueType, BoxedValue)>), MirrorError> {
     let path = || named.path.clone();
-    let registry = world.get_resource_or_init::<AppTypeRegistry>().clone();
-    let type_id =
-        registry.read().get_with_type_path(&named.path).map(bevy_reflect::TypeRegistration::type_id);
+    // It may have been taken out of the world for the time being.
+    let registry = world.get_resource::<AppTypeRegistry>().map(|registry| registry.read());
+    let registration = registry.as_ref().and_then(|registry| registry.get_with_type_path(&named.path));
+    let type_id = registration.map(bevy_reflect::TypeRegistration::type_id);
+    drop(registry);
     let Some(type_id) = type_id else {
         return Err(MirrorError::UnknownType { source_entity: EntityName::new(world, source), path: path() });
     };

@@ -31,8 +31,12 @@ use smallvec::{SmallVec, smallvec};
 
 /// Writes components of this type from now on.
 pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, maintain: fn(&mut World)) {
-    register_types::<C>(world, in_scenes);
-    if mirrors(world).is_some_and(|mirrors| mirrors.get::<C>().is_some()) {
+    let is_started = mirrors(world).is_some_and(|mirrors| mirrors.get::<C>().is_some());
+    // If there is no registry any more, it has been taken out of the world for the time being.
+    if !is_started || world.contains_resource::<AppTypeRegistry>() {
+        register_types::<C>(world, in_scenes);
+    }
+    if is_started {
         return;
     }
     ops::prepare_clones(world);

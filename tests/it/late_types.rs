@@ -178,7 +178,11 @@ fn a_save_with_values_of_a_type_that_the_program_has_not_used_is_refused() {
     let a = world.spawn(SaveId(1)).id();
     let count = Arc::new(());
     let value = || Some(Box::new(place(3, &count)) as Box<dyn PartialReflect>);
-    assert!(matches!(saved(value()).load(&mut world), Err(LoadError::Value { .. })));
+    let error = saved(value()).load(&mut world).unwrap_err();
+    assert!(matches!(error, LoadError::Value { .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.starts_with("relation `Begins`, pair 0, value: pairs with `Place`"), "{message}");
+    assert!(message.ends_with("call `world.entity_of` with the type before loading"), "{message}");
     assert_eq!(Arc::strong_count(&count), 1);
     world.check_pairs().unwrap();
     let pair = (world.entity_of::<Begins>(), world.entity_of::<Place>());
@@ -231,8 +235,11 @@ fn a_text_does_not_insert_pairs_of_types_whose_fields_are_not_known() {
         assert!(error.contains("which the world must know first"), "{text}: {error}");
     }
     world.entity_of::<Opaque>();
-    world.register_relation::<Owes>().unwrap();
     let other = world.entity_of::<Other>();
+    // The relation says what the pair carries, also if its target is known.
+    let error = refused(&mut world, |world| world.insert_expr(a, "(Place, Other)")).to_string();
+    assert!(error.contains("pairs with `Place`"), "{error}");
+    world.register_relation::<Owes>().unwrap();
     world.insert_expr(a, "(Owes(3), Ann), (Other(4), Ann)").unwrap();
     assert_eq!(world.pair_value::<Owes>(a, a), Some(&Owes(3)));
     assert_eq!(world.pair_value_by_id::<Other>(a, (other, a)), Some(&Other(4)));

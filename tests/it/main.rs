@@ -113,6 +113,8 @@ mod mirror_model;
 mod mirror_receive;
 #[cfg(feature = "bevy_reflect")]
 mod mirror_refused;
+#[cfg(feature = "bevy_reflect")]
+mod mirror_reloads;
 #[cfg(feature = "serialize")]
 mod mirror_runtime;
 #[cfg(feature = "bevy_reflect")]
@@ -127,6 +129,8 @@ mod names_random;
 mod observed;
 #[cfg(feature = "serialize")]
 mod odd_names;
+#[cfg(feature = "serialize")]
+mod odd_places;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
 mod ours;
