@@ -3,8 +3,8 @@
 use crate::{
     expr::{
         bind::{
-            Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, Condition, Item, PairAtom,
-            ValueAtom, ValueHolder, Var,
+            Atom, AtomId, BoundComparand, BoundElement, BoundOperator, BoundQuery, BoundTerm, Condition,
+            Item, PairAtom, ValueAtom, ValueHolder, Var,
         },
         eval::WorldAccess,
         text::FieldAccess,
@@ -23,6 +23,7 @@ use bevy_ecs::{
     name::Name,
     query::{Access, AccessConflicts},
 };
+use core::any::TypeId;
 use smallvec::SmallVec;
 
 /// What a system has to declare to evaluate an expression, and to look at its rows.
@@ -44,6 +45,8 @@ pub(super) struct RequiredAccess {
     /// The terms that fields of these components come from, for messages: components have names only in debug builds
     /// of Bevy.
     pub(super) terms: Vec<(ComponentId, String)>,
+    /// Terms whose rows would give values if such pairs had any.
+    without_values: Vec<PairTerm>,
     /// Components that `$this` has in every row, and those that it has in none.
     pub(super) with: SmallVec<[ComponentId; 4]>,
     pub(super) without: SmallVec<[ComponentId; 4]>,
@@ -70,6 +73,20 @@ impl RequiredAccess {
         described.collect::<Vec<_>>().join(", ")
     }
 
+    /// A term whose pairs have values by now that the system has not declared.
+    pub(super) fn undeclared_values(&self, access: WorldAccess<'_>) -> Option<&str> {
+        let is_undeclared = |term: &&PairTerm| {
+            let values = column(access, &term.by_now(access));
+            values.is_some_and(|values| !self.elsewhere.has_read(values))
+        };
+        self.without_values.iter().find(is_undeclared).map(|term| &*term.text)
+    }
+
+    /// Takes over what is not known yet from what another meaning of the names requires.
+    pub(super) fn await_values_of(&mut self, other: Self) {
+        self.without_values = other.without_values;
+    }
+
     /// Whether a system that has declared `other` may run it.
     pub(super) fn fits(&self, other: &Self) -> bool {
         let every = |of: &[ComponentId], among: &[ComponentId]| of.iter().all(|id| among.contains(id));
@@ -82,6 +99,30 @@ impl RequiredAccess {
             && (other.names || !self.names)
             && every(&other.with, &self.with)
             && every(&other.without, &self.without)
+    }
+}
+
+/// A term about pairs.
+struct PairTerm {
+    pair: PairAtom,
+    /// Which types the relation and the target stand for: they may get other entities.
+    types: [Option<TypeId>; 2],
+    text: String,
+}
+
+impl PairTerm {
+    /// With the entities that stand for the types by now.
+    fn by_now(&self, access: WorldAccess<'_>) -> PairAtom {
+        let by_now = |element, type_id: Option<TypeId>| {
+            let entity = type_id.and_then(|id| access.store()?.registry().entity_of(id));
+            entity.map_or(element, BoundElement::Entity)
+        };
+        let [relation, target] = self.types;
+        PairAtom {
+            relation: by_now(self.pair.relation, relation),
+            target: by_now(self.pair.target, target),
+            ..self.pair
+        }
     }
 }
 
@@ -128,6 +169,9 @@ impl Collector<'_> {
                         Condition::Value(value) => self.of_value(value),
                         _ => None,
                     };
+                    if let Some(field) = field.filter(|_| valued && access != FieldAccess::None) {
+                        self.await_values(term, &field.text);
+                    }
                     let described = field.zip(component);
                     self.required
                         .terms
@@ -136,6 +180,18 @@ impl Collector<'_> {
                 Item::Not(items) => self.items(items, false),
                 Item::Or(chain) => chain.branches.iter().for_each(|items| self.items(items, seen)),
             }
+        }
+    }
+
+    /// Notes a term whose pairs have no values so far.
+    fn await_values(&mut self, term: &BoundTerm, text: &str) {
+        let Condition::Match(Atom { id: AtomId::Pair(pair), .. }) = &term.condition else { return };
+        if pair.relation.entity().is_some() && self.column(pair).is_none() {
+            let types = [pair.relation, pair.target].map(|element| {
+                let entity = element.entity().filter(|entity| !term.pinned.contains(entity))?;
+                self.access.store()?.registry().type_of(entity)
+            });
+            self.required.without_values.push(PairTerm { pair: *pair, types, text: text.into() });
         }
     }
 
@@ -235,14 +291,18 @@ impl Collector<'_> {
         }
     }
 
-    /// Where the values of a pair lie, if its elements are known.
     fn column(&self, pair: &PairAtom) -> Option<ComponentId> {
-        let store = self.access.store()?;
-        let relation = store.registry().of_entity(pair.relation.entity()?)?;
-        let kind = match pair.target.entity() {
-            Some(target) => store.column_of(relation, target, target)?,
-            None => store.registry().entry(relation).data?,
-        };
-        kind.resource(self.access.components())
+        column(self.access, pair)
     }
+}
+
+/// Where the values of a pair lie, if its elements are known.
+fn column(access: WorldAccess<'_>, pair: &PairAtom) -> Option<ComponentId> {
+    let store = access.store()?;
+    let relation = store.registry().of_entity(pair.relation.entity()?)?;
+    let kind = match pair.target.entity() {
+        Some(target) => store.column_of(relation, target, target)?,
+        None => store.registry().entry(relation).data?,
+    };
+    kind.resource(access.components())
 }

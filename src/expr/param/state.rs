@@ -83,6 +83,11 @@ enum ExprQueryError {
     Expr(#[from] ExprError),
     #[error("a name has a meaning that it did not have when the system was initialised")]
     OtherAccess,
+    #[error(
+        "pairs of `{0}` have values, which the world did not know of when the system was initialised: call `register_relation` with \
+         the relation, or `entity_of` with the type of the target, before that; or mark the term `[none]`"
+    )]
+    OtherValues(String),
     #[error("the pairs of the world are out of reach")]
     NoPairs,
 }
@@ -235,12 +240,26 @@ impl RequiredAccess {
     }
 }
 
-/// Finds out what names mean by now.
+/// Finds out what names mean by now, and whether the system may read what rows give.
 fn settle(
     status: &mut Status,
     (compiled, rebinds): (&mut CompiledExpr, &mut u32),
     expr: Option<&PairExpr>,
-    required: &RequiredAccess,
+    required: &mut RequiredAccess,
+    access: WorldAccess<'_>,
+) -> Result<(), ExprQueryError> {
+    settle_names(status, (compiled, rebinds), expr, required, access)?;
+    match required.undeclared_values(access) {
+        Some(term) => Err(ExprQueryError::OtherValues(term.into())),
+        None => Ok(()),
+    }
+}
+
+fn settle_names(
+    status: &mut Status,
+    (compiled, rebinds): (&mut CompiledExpr, &mut u32),
+    expr: Option<&PairExpr>,
+    required: &mut RequiredAccess,
     access: WorldAccess<'_>,
 ) -> Result<(), ExprQueryError> {
     let waits = match status {
@@ -250,9 +269,12 @@ fn settle(
         Status::Waits => true,
     };
     let Some(expr) = expr else { return Ok(()) };
-    match bind(expr, BindContext::System(access)) {
-        Ok(query) if RequiredAccess::new(&query, access).fits(required) => {
+    let bound =
+        bind(expr, BindContext::System(access)).map(|query| (RequiredAccess::new(&query, access), query));
+    match bound {
+        Ok((needed, query)) if needed.fits(required) => {
             compiled.executor_mut().rebind(query, access);
+            required.await_values_of(needed);
             *rebinds = rebinds.wrapping_add(1);
             *status = Status::Ready;
             Ok(())
@@ -341,9 +363,9 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         // Bevy has no place for more than a text.
         let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
         let ExprQueryState { status, compiled, rebinds, expr, required, .. } = state;
-        let own = &required.own;
         let access = WorldAccess::Declared(&declared);
         settle(status, (compiled, rebinds), expr.as_ref(), required, access).map_err(invalid)?;
+        let own = &required.own;
         if declared.store.is_none() {
             return Err(invalid(ExprQueryError::NoPairs));
         }
