@@ -20,6 +20,7 @@ use bevy_ecs::{
     hierarchy::ChildOf,
     world::World,
 };
+
 /// Makes instances by a [`Blueprint`].
 pub(super) struct Copier {
     blueprint: Blueprint,

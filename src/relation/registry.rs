@@ -152,7 +152,7 @@ pub(crate) struct Registry {
     counts_sources: bool,
     /// See [`despawns_targets`](Self::despawns_targets).
     despawns_targets: bool,
-    /// How often traits were declared.
+    /// How often traits were declared, or went with their relation.
     traits_version: u64,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
     free_keys: Vec<ComponentId>,
@@ -251,7 +251,7 @@ impl Registry {
         self.despawns_targets
     }
 
-    /// Changes whenever traits are declared.
+    /// Changes whenever traits are declared, or go with their relation.
     pub(crate) fn traits_version(&self) -> u64 {
         self.traits_version
     }
@@ -381,6 +381,7 @@ impl Registry {
 
     /// Forgets a relation. Its number will serve another, and so will its key if it is a run-time relation.
     pub(crate) fn remove(&mut self, id: RelationId) {
+        self.traits_version += 1;
         let entity = self.entry(id).entity;
         let entry = core::mem::replace(self.entry_mut(id), RelationEntry::free(entity));
         self.by_entity.remove(&entry.entity);

@@ -230,6 +230,41 @@ fn values_that_were_not_declared_are_an_error_that_names_the_term() {
     assert_eq!(Declared::new(&mut world, read::<Debts>).run(&mut world).unwrap(), [(Some(a), Some(3))]);
 }
 
+#[derive(Expression)]
+#[expr("(Feeds, $to)")]
+struct Feeding;
+
+#[test]
+fn a_name_that_another_relation_has_by_now_is_an_error_if_that_has_values() {
+    for has_values in [false, true] {
+        let mut world = world();
+        let [a, b] = spawn(&mut world);
+        let relation = world.spawn_relation("Feeds", RelationTraits::new()).unwrap();
+        world.insert_pair_by_id(a, (relation, b)).unwrap();
+        let mut systems =
+            [Declared::new(&mut world, read::<Feeding>), Declared::new(&mut world, read_live::<Feeding>)];
+        let mut check = |world: &mut World, expected: Option<Rows>| {
+            for system in &mut systems {
+                match (system.run(world), &expected) {
+                    (Ok(rows), Some(expected)) => assert_eq!(&rows, expected),
+                    (Err(error), None) => {
+                        assert!(error.contains("a meaning that it did not have"), "{error}")
+                    }
+                    (result, _) => panic!("{has_values}: {result:?}"),
+                }
+            }
+        };
+        check(&mut world, Some(vec![(Some(a), None)]));
+        world.despawn(relation);
+        check(&mut world, Some(vec![]));
+        let traits = RelationTraits::new();
+        let traits = if has_values { traits.data_or_default::<u64>() } else { traits };
+        let relation = world.spawn_relation("Feeds", traits).unwrap();
+        world.insert_pair_by_id(b, (relation, a)).unwrap();
+        check(&mut world, (!has_values).then(|| vec![(Some(b), None)]));
+    }
+}
+
 #[test]
 fn systems_that_name_a_relationship_see_it_whenever_it_is_adopted() {
     fn of_query(crew: Query<(Entity, Targets<CrewOf>), Related<CrewOf>>) -> Rows {

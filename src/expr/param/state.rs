@@ -279,10 +279,10 @@ fn settle_names(
             *status = Status::Ready;
             Ok(())
         }
-        Ok(_) if waits => Err(ExprQueryError::OtherAccess),
+        Ok(_) => Err(ExprQueryError::OtherAccess),
         Err(error) if waits => Err(error.into()),
         // What was meant is gone, and nothing else has its name: the term is false.
-        Ok(_) | Err(_) => Ok(()),
+        Err(_) => Ok(()),
     }
 }
 
