@@ -230,6 +230,34 @@ fn values_that_were_not_declared_are_an_error_that_names_the_term() {
     assert_eq!(Declared::new(&mut world, read::<Debts>).run(&mut world).unwrap(), [(Some(a), Some(3))]);
 }
 
+#[test]
+fn values_that_are_known_before_the_first_pair_are_declared() {
+    let mut world = world();
+    let [a, b] = spawn(&mut world);
+    world.register_relation::<Owes>().unwrap();
+    world.register_relation::<Begins>().unwrap();
+    world.entity_of::<Place>();
+    let plain = world.entity_of::<Plain>();
+    world.set_traits(plain, RelationTraits::new().data_or_default::<u64>()).unwrap();
+    let mut systems = [
+        Declared::new(&mut world, read::<Debts>),
+        Declared::new(&mut world, read_live::<Debts>),
+        Declared::new(&mut world, read::<BeginsPlace>),
+        Declared::new(&mut world, read_live::<BeginsPlace>),
+        Declared::new(&mut world, read::<OfPlain>),
+        Declared::new(&mut world, read_live::<OfPlain>),
+    ];
+    for system in &mut systems {
+        assert_eq!(system.run(&mut world).unwrap(), []);
+    }
+    world.insert_pair(a, Owes(3), b).unwrap();
+    world.insert_pair_to::<Begins, Place>(a, Place(3)).unwrap();
+    world.insert_pair_value_by_id(a, (plain, b), 3u64).unwrap();
+    for system in &mut systems {
+        assert_eq!(system.run(&mut world).unwrap(), [(Some(a), Some(3))]);
+    }
+}
+
 #[derive(Expression)]
 #[expr("(Feeds, $to)")]
 struct Feeding;

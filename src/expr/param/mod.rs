@@ -173,10 +173,13 @@ impl sealed::Sealed for WriteFields {}
 ///
 /// Call [`register_relation`](crate::WorldPairExt::register_relation) for the relations that a text names: another parameter of the
 /// system registers its own, but only for those that come after it. A relation or target that is a type with fields must be known as
-/// such when the system is initialised, by `register_relation` or [`entity_of`](crate::WorldPairExt::entity_of): otherwise the system has
-/// not declared that it reads the values of the pairs, and is not valid once there are such values. A term that is marked `[none]` gives
-/// no values. A name that a component and an entity have in common is an error in each system that is initialised then. Where players give names, write reflected types with their paths, as `game::Ship`, or build
-/// the expression with [`PairExprBuilder`](crate::expr::PairExprBuilder), which takes types.
+/// such when the system is initialised, by `register_relation` or [`entity_of`](crate::WorldPairExt::entity_of): otherwise the
+/// system has not declared that it reads the values of the pairs, and the parameter is not valid once there are such values. A term
+/// that is marked `[none]` gives no values.
+///
+/// A name that a component and an entity have in common is an error in each system that is initialised then. Where players give
+/// names, write reflected types with their paths, as `game::Ship`, or build the expression with
+/// [`PairExprBuilder`](crate::expr::PairExprBuilder), which takes types.
 ///
 /// # Panics
 ///
