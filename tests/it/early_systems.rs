@@ -276,7 +276,7 @@ fn a_name_that_another_relation_has_by_now_is_an_error_if_that_has_values() {
                 match (system.run(world), &expected) {
                     (Ok(rows), Some(expected)) => assert_eq!(&rows, expected),
                     (Err(error), None) => {
-                        assert!(error.contains("a meaning that it did not have"), "{error}")
+                        assert!(error.contains("a meaning that it did not have"), "{error}");
                     }
                     (result, _) => panic!("{has_values}: {result:?}"),
                 }
