@@ -25,7 +25,7 @@ use bevy_ecs::{
 use core::{
     any::TypeId,
     marker::PhantomData,
-    mem::{forget, take},
+    mem::{forget, replace, take},
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -349,13 +349,19 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
         return;
     }
     let writing = Writing::<C>::new(world, source, |_| ());
-    let Ok(mut source) = writing.world.get_entity_mut(source) else { return };
-    if stays {
-        source.insert(now);
+    let Ok(mut entity) = writing.world.get_entity_mut(source) else { return };
+    let old = if !stays {
+        entity.take::<C>()
+    } else if is_there {
+        let replaced = writing.world.modify_component(source, |there: &mut C| replace(there, now));
+        replaced.ok().flatten()
     } else {
-        source.remove::<C>();
-    }
+        entity.insert(now);
+        None
+    };
     writing.finish();
+    // Bevy leaves a component in its column whose drop panics.
+    drop(old);
 }
 
 /// A component that is being written here, until its hooks have run. After a panic it is due again.
