@@ -41,6 +41,10 @@ struct BeginsPlace;
 #[expr("(Owes, $to)")]
 struct Debts;
 
+#[derive(Expression)]
+#[expr("?(Owes, $to), {(Begins, Place) || (Owes, *)}, !{(Plain, $x), $x == $this}")]
+struct Nested;
+
 /// Whoever owes something, without how much.
 #[derive(Expression)]
 #[expr("[none] (Owes, $to)")]
@@ -228,6 +232,31 @@ fn values_that_were_not_declared_are_an_error_that_names_the_term() {
     }
     assert_eq!(without.run(&mut world).unwrap(), [(Some(a), None)]);
     assert_eq!(Declared::new(&mut world, read::<Debts>).run(&mut world).unwrap(), [(Some(a), Some(3))]);
+}
+
+#[test]
+fn terms_that_are_optional_alternatives_or_about_any_target_have_declared_their_values_too() {
+    let mut world = world();
+    let [a, b] = spawn(&mut world);
+    let mut systems =
+        [Declared::new(&mut world, read::<Nested>), Declared::new(&mut world, read_live::<Nested>)];
+    for system in &mut systems {
+        assert_eq!(system.run(&mut world).unwrap(), []);
+    }
+    // Terms that must not hold give nothing.
+    let plain = world.entity_of::<Plain>();
+    world.set_traits(plain, RelationTraits::new().data_or_default::<u64>()).unwrap();
+    world.insert_pair_value_by_id(b, (plain, b), 3u64).unwrap();
+    for system in &mut systems {
+        assert_eq!(system.run(&mut world).unwrap(), []);
+    }
+    world.insert_pair(a, Owes(3), b).unwrap();
+    for system in &mut systems {
+        let error = system.run(&mut world).unwrap_err();
+        assert!(error.contains("have values, which the world did not know of"), "{error}");
+    }
+    let rows = Declared::new(&mut world, read::<Nested>).run(&mut world).unwrap();
+    assert_eq!(rows, [(Some(a), Some(3))]);
 }
 
 #[test]

@@ -404,13 +404,23 @@ fn run(name: &str, verb: Verb, (place, nth): (Place, u32), is_mirrored: bool, is
     panicked
 }
 
+/// What makes Bevy itself drop a mirrored component that is there. Bevy leaves one in its place whose drop has panicked.
+const DROPPED_BY_BEVY: &[&str] = &[
+    "write a mirror",
+    "write a mirror with one key twice",
+    "write a symmetric mirror",
+    "remove a mirror",
+    "copy a mirror",
+    "despawn",
+    "clear",
+];
+
 fn run_all(verbs: &[(&str, Verb)], is_whole: bool) -> usize {
     let mut panics = 0;
     for &(name, verb) in verbs {
         for is_mirrored in [false, true] {
             for place in PLACES {
-                // Bevy leaves a component in its place whose drop has panicked when another was to replace it.
-                if is_mirrored && place == Place::Drop {
+                if is_mirrored && place == Place::Drop && DROPPED_BY_BEVY.contains(&name) {
                     continue;
                 }
                 let calls = (0..6).take_while(|&nth| run(name, verb, (place, nth), is_mirrored, is_whole));
