@@ -233,12 +233,12 @@ pub(crate) fn panic_message<T>(run: impl FnOnce() -> T) -> Option<String> {
     Some(text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
 }
 
-/// How many repetitions to run of `all`: fewer under an interpreter, and where `PAIR_TEST_DIVISOR` says so, since
-/// with some sanitizers everything takes ten times as long.
-pub(crate) fn fewer(all: usize) -> usize {
-    let given = std::env::var("PAIR_TEST_DIVISOR").ok().and_then(|value| value.parse().ok());
-    let divisor: usize = given.unwrap_or(if cfg!(miri) { 100 } else { 1 });
-    all.div_ceil(divisor.max(1))
+/// How many repetitions to run of `usual`: fewer under an interpreter, and where `PAIR_TEST_DIVISOR` says so, since
+/// with some sanitizers everything takes ten times as long; more with `PAIR_TEST_FACTOR`, for runs of hours.
+pub(crate) fn fewer(usual: usize) -> usize {
+    let given = |name| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let divisor: usize = given("PAIR_TEST_DIVISOR").unwrap_or(if cfg!(miri) { 100 } else { 1 });
+    (usual * given("PAIR_TEST_FACTOR").unwrap_or(1)).div_ceil(divisor.max(1))
 }
 
 /// How large something is that has to be large; how large for an interpreter; and a tenth of it, unless that is less, if

@@ -1,7 +1,7 @@
 //! Pages of rows: together they are the rows of one run, or the cursor says that it cannot be.
 
 use crate::{
-    common::{Random, record_errors_of, take_errors},
+    common::{Random, fewer, record_errors_of, take_errors},
     oracle::random::{self, Random as WorldRandom},
     ours::Ours,
 };
@@ -197,8 +197,8 @@ fn systems_read_pages_too() {
 
 #[test]
 fn random_expressions_have_pages_that_are_together_their_rows() {
-    let (mut with_pages, mut kept, mut changed) = (0, 0, 0);
-    for number in 0..400 {
+    let (mut with_pages, mut kept, mut changed, cases) = (0, 0, 0, fewer(200));
+    for number in 0..cases as u64 {
         let model = random::world(&mut WorldRandom::new(31, number));
         let expr = random::expr(&mut WorldRandom::new(32, number), &model);
         let mut ours = Ours::new(&model, false);
@@ -249,5 +249,8 @@ fn random_expressions_have_pages_that_are_together_their_rows() {
             }
         }
     }
-    assert!(with_pages > 60 && kept > 20 && changed > 20, "{with_pages} {kept} {changed}");
+    assert!(
+        with_pages * 7 > cases && kept * 20 > cases && changed * 20 > cases,
+        "{with_pages} {kept} {changed}"
+    );
 }

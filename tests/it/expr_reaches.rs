@@ -100,7 +100,7 @@ fn observe(world: &mut World, asked: &Arc<Mutex<Asked>>) {
 
 #[test]
 fn what_leads_somewhere_is_what_a_walk_by_hand_finds() {
-    for case in 0..fewer(30) as u64 {
+    for case in 0..fewer(10) as u64 {
         let mut random = Random((case + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut world = World::new();
         world.register_relation::<Within>().unwrap();

@@ -440,7 +440,7 @@ fn random_history<R: Sent>(seed: u64) {
 
 #[test]
 fn in_whatever_order_components_arrive_the_worlds_are_the_same_in_the_end() {
-    for seed in 0..fewer(20) as u64 {
+    for seed in 0..fewer(10) as u64 {
         random_history::<Owes>(seed);
         random_history::<PartOf>(seed);
         random_history::<After>(seed);

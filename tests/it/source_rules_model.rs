@@ -100,7 +100,7 @@ impl Model {
 #[test]
 fn random_histories_end_as_the_plain_rules_say() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for round in 0..fewer(600) {
+    for round in 0..fewer(300) {
         let mut world = World::new();
         world.init_resource::<Log>();
         world.add_observer(|on: On<Despawn<Node>>, mut log: ResMut<Log>| log.0.push(on.entity));

@@ -102,6 +102,14 @@ const GOLDEN: &[Golden] = &[
         right: "e6 x=e0 [Located]; e6 x=e1 [Located]",
     },
     Golden {
+        rule: "transitive to an open target, after a term with subtypes or variables",
+        world: "Old (IsA, Big); e0; e1 Big Old (Located, e2); e2; e3 Big",
+        query: "Big, (Located, *)",
+        named: false,
+        flecs: "e1 [Big,Located]",
+        right: "e1 [Big,Located]; e1 [Old,Located]",
+    },
+    Golden {
         rule: "transitive up",
         world: "e0 (Follows, e1); e1 (Located, e2); e2 (Located, e3); e3",
         query: "Located($this|up Follows, e3)",

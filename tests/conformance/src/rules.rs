@@ -47,11 +47,6 @@ pub(crate) fn find(model: &Model, expr: &Expr) -> Vec<&'static str> {
     RULES.iter().filter(applies).map(|rule| rule.name).collect()
 }
 
-/// Whether the term is about a field of a component.
-fn is_field(query: &Query<'_>, seen: &Seen<'_>) -> bool {
-    seen.relation().is_some_and(|relation| query.model.nodes[relation].kind == Kind::Member)
-}
-
 const RULES: &[Rule] = &[
     Rule {
         name: "cascade beside other than plain terms",
@@ -121,10 +116,16 @@ const RULES: &[Rule] = &[
         reason: "Flecs gives the ancestors of one entity to another",
         often: false,
         applies: |query, seen| {
-            let several = |relation| {
-                (0..query.model.nodes.len()).any(|node| query.model.targets(node, relation).count() > 1)
-            };
-            seen.closes(query) && seen.has_open_target() && seen.relation().is_some_and(several)
+            seen.closes(query) && seen.has_open_target() && seen.has_several_targets(query)
+        },
+    },
+    Rule {
+        name: "transitive to an open target, after a term with subtypes or variables",
+        reason: "once an entity had no target, Flecs finds none for the one before it either, if that comes again",
+        often: false,
+        applies: |query, seen| {
+            let again = seen.bound.len() > 1 || query.before(seen, |other| other.has_subtypes(query));
+            again && seen.closes(query) && seen.has_open_target()
         },
     },
     Rule {
@@ -322,9 +323,9 @@ const RULES: &[Rule] = &[
         often: false,
         applies: |query, seen| {
             let open = seen.term.others().iter().any(|part| part.is_open());
-            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
-            let several = open || seen.id().is_some_and(subtypes);
-            several && seen.term.oper == Oper::Optional && query.before(seen, |other| other.branch)
+            (open || seen.has_subtypes(query))
+                && seen.term.oper == Oper::Optional
+                && query.before(seen, |other| other.branch)
         },
     },
     Rule {
@@ -465,8 +466,7 @@ const RULES: &[Rule] = &[
         reason: "Flecs looks at the id itself only",
         often: false,
         applies: |query, seen| {
-            let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
-            (seen.branch || seen.collects() || seen.looks_up()) && seen.id().is_some_and(subtypes)
+            (seen.branch || seen.collects() || seen.looks_up()) && seen.has_subtypes(query)
         },
     },
     Rule {
@@ -554,7 +554,7 @@ const RULES: &[Rule] = &[
         often: true,
         applies: |query, seen| {
             let both = seen.source().is_some_and(|source| seen.uses(source));
-            is_field(query, seen) && (both || seen.uses(THIS))
+            seen.is_field(query) && (both || seen.uses(THIS))
         },
     },
     Rule {
@@ -562,20 +562,20 @@ const RULES: &[Rule] = &[
         reason: "Flecs does not skip the term",
         often: false,
         applies: |query, seen| {
-            is_field(query, seen) && seen.term.vars().iter().any(|var| seen.doubtful.contains(var))
+            seen.is_field(query) && seen.term.vars().iter().any(|var| seen.doubtful.contains(var))
         },
     },
     Rule {
         name: "Not or Optional of a field",
         reason: "Flecs shows a field that is set, or takes another value for the one that is asked for",
         often: true,
-        applies: |query, seen| is_field(query, seen) && seen.term.oper != Oper::And,
+        applies: |query, seen| seen.is_field(query) && seen.term.oper != Oper::And,
     },
     Rule {
         name: "a field of _, in Or or in a scope",
         reason: "this crate refuses `_` as the holder; Flecs stops at an assertion, or finds it twice",
         often: true,
-        applies: |query, seen| is_field(query, seen) && (seen.collects() || seen.branch || seen.scopes > 0),
+        applies: |query, seen| seen.is_field(query) && (seen.collects() || seen.branch || seen.scopes > 0),
     },
     Rule {
         name: "part of a name in another case",

@@ -2,7 +2,7 @@
 
 use crate::oracle::{
     expr::{Body, Elem, Expr, Look, Oper, Ref, Term, Var},
-    model::{DISABLED, IS_A, Model, Node, PREFAB},
+    model::{DISABLED, IS_A, Kind, Model, Node, PREFAB},
 };
 use std::collections::BTreeSet;
 
@@ -133,6 +133,25 @@ impl Seen<'_> {
     /// Whether pairs over several steps count.
     pub(crate) fn closes(&self, query: &Query<'_>) -> bool {
         self.relation().is_some_and(|relation| query.model.nodes[relation].traits.transitive)
+    }
+
+    /// Whether it is about a field of a component.
+    pub(crate) fn is_field(&self, query: &Query<'_>) -> bool {
+        self.relation().is_some_and(|relation| query.model.nodes[relation].kind == Kind::Member)
+    }
+
+    /// Whether the relation or tag has subtypes.
+    pub(crate) fn has_subtypes(&self, query: &Query<'_>) -> bool {
+        let subtypes = |id| query.model.pairs.iter().any(|&(_, r, t)| (r, t) == (IS_A, id));
+        self.id().is_some_and(subtypes)
+    }
+
+    /// Whether something has several pairs of the relation.
+    pub(crate) fn has_several_targets(&self, query: &Query<'_>) -> bool {
+        let several = |relation| {
+            (0..query.model.nodes.len()).any(|node| query.model.targets(node, relation).count() > 1)
+        };
+        self.relation().is_some_and(several)
     }
 
     pub(crate) fn is_plain_and(&self) -> bool {

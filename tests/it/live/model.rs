@@ -307,7 +307,7 @@ fn play(seed: u64, case: u64, played: &mut Played) {
 #[test]
 fn the_rows_of_live_expressions_are_those_of_a_run_from_scratch() {
     let (seed, first) = (chosen("SEED", 1), chosen("FIRST", 0));
-    let cases = chosen("CASES", fewer(300) as u64);
+    let cases = chosen("CASES", fewer(100) as u64);
     let mut played = Played::default();
     for case in first..first + cases {
         if cases > 2000 && case % 1000 == 0 {

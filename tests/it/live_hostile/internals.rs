@@ -146,12 +146,12 @@ fn play(seed: u64, removes: Removes) {
 
 #[test]
 fn rows_are_those_of_now_while_components_of_the_library_are_removed() {
-    play_seeds(200, |seed| play(seed, Removes::Components));
+    play_seeds(60, |seed| play(seed, Removes::Components));
 }
 
 #[test]
 fn rows_are_those_of_now_while_any_entity_is_despawned() {
-    play_seeds(200, |seed| play(seed, Removes::Entities));
+    play_seeds(60, |seed| play(seed, Removes::Entities));
 }
 
 /// Despawns the entity of a relation between two pairs, three times, and returns the first rows that differ

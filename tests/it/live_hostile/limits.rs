@@ -116,7 +116,7 @@ fn rows_that_enter_and_leave_are_told_through_updates_that_exceed_their_limit() 
         "Ship, ?Fuel(cascade DockedTo)",
         "Ship, (Likes, $x) || (DockedTo, $x)",
     ];
-    let (cases, mut failures) = (fewer(100), 0);
+    let (cases, mut failures) = (fewer(40), 0);
     for seed in 0..cases as u64 {
         let mut world = world();
         let mut random = Random(seed * 101 + 17);
@@ -138,7 +138,7 @@ fn rows_that_enter_and_leave_are_told_through_updates_that_exceed_their_limit() 
 #[test]
 fn parameters_that_are_got_by_hand_have_the_rows_of_now() {
     let rows = |query: &LiveQuery<WithoutFuel>| describe_all(query.rows(), 3);
-    for seed in 0..fewer(60) as u64 {
+    for seed in 0..fewer(30) as u64 {
         let mut world = world();
         let mut random = Random(seed * 7 + 17);
         let mut entities: Vec<_> = (0..8).map(|_| world.spawn(Ship).id()).collect();
