@@ -5,7 +5,7 @@
 use crate::{
     oracle::{
         expr::{Body, Expr, Look, Oper, Ref, Side, THIS, Term},
-        model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Kind, Model, Node, PREFAB},
+        model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
     },
     seen::{Query, Seen},
 };
