@@ -234,9 +234,9 @@ impl Watch {
             let written = if has_entered { writer.row(row, self.values)? } else { writer.gone_row(row)? };
             let Some(written) = written else { break };
             if has_entered {
-                entered.push(written)
+                entered.push(written);
             } else {
-                left.push(written)
+                left.push(written);
             }
             sent += 1;
         }
