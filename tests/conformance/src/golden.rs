@@ -106,8 +106,8 @@ const GOLDEN: &[Golden] = &[
         world: "Old (IsA, Big); e0; e1 Big Old (Located, e2); e2; e3 Big",
         query: "Big, (Located, *)",
         named: false,
-        flecs: "e1 [Big,Located]",
-        right: "e1 [Big,Located]; e1 [Old,Located]",
+        flecs: "e1 [Big, Located]",
+        right: "e1 [Big, Located]; e1 [Old, Located]",
     },
     Golden {
         rule: "transitive up",
