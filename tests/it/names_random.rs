@@ -1,6 +1,6 @@
 //! Lookups of names, compared with a look at every entity, while names and parents change at random.
 
-use crate::common::{Random, fewer, record_errors_of, try_reuse_index};
+use crate::common::{Random, fewer, record_errors_of, size, try_reuse_index};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
 use bevy_relations::{names::NamePaths, prelude::*};
 use std::collections::HashMap;
@@ -121,7 +121,7 @@ fn lookups_find_what_a_look_at_every_entity_finds() {
         let mut random = Random(seed * 991 + 3);
         let mut entities: Vec<Entity> = (0..40).map(|_| world.spawn_empty().id()).collect();
         let mut found = Found::new();
-        for round in 0..2_500 {
+        for round in 0..size(2_500, 50) {
             change(&mut world, &mut entities, &mut random);
             if random.below(3) != 0 {
                 continue;
