@@ -478,6 +478,14 @@ const GOLDEN: &[Golden] = &[
         right: "calm z=ChildOf [*, ChildOf,Mood]; angry z=ChildOf [*, ChildOf,Mood]; e1 z=Follows [*, Follows,e2]; e1 z=Follows [*, Follows,e4]",
     },
     Golden {
+        rule: "source after Or that is bound before it",
+        world: "e1 (Knows, e5); e5 Red (Knows, e1)",
+        query: "Red($y), Red || Big, Knows($y, $this)",
+        named: false,
+        flecs: "e5 y=e1 [Red@e1, Red, Knows,e5@e1]",
+        right: "",
+    },
+    Golden {
         rule: "equality after Or",
         world: "Big (IsA, Red); Old (IsA, Big); e3 Old; e5",
         query: "Red, (Eats, e5) || Big, $this == _",

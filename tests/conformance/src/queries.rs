@@ -4,7 +4,7 @@ use crate::{
     flecs::Flecs,
     judge::{Answer, ByDefinition, Crate, Judge, mask},
     oracle::{
-        expr::{Elem, Expr, Names},
+        expr::{Elem, Expr, Look, Names, Term},
         model::{Kind, Model, Node},
         random::{self, Random},
         reference_world,
@@ -25,6 +25,12 @@ pub(crate) const DEFINED: &str = "defined";
 
 /// The line before Flecs is asked.
 pub(crate) const ASKED: &str = "asked";
+
+/// The construct of the expression that Flecs has not.
+fn beyond(expr: &Expr) -> Option<&'static str> {
+    let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
+    expr.terms().iter().any(ours).then_some("down, all or a depth")
+}
 
 /// What came of a case.
 pub(crate) enum Outcome {
@@ -90,7 +96,7 @@ impl Case {
         if let Some(difference) = self.compare_ours(&mut definition) {
             return Outcome::Differ(difference);
         }
-        if let Some(construct) = rules::beyond(&self.expr) {
+        if let Some(construct) = beyond(&self.expr) {
             return Outcome::Beyond(construct);
         }
         println!("{ASKED}");

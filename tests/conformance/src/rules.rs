@@ -4,7 +4,7 @@
 
 use crate::{
     oracle::{
-        expr::{Body, Expr, Look, Oper, Ref, Side, THIS, Term},
+        expr::{Body, Expr, Look, Oper, Ref, Side, THIS},
         model::{BUILT_IN, CHILD_OF, DISABLED, IS_A, Model, Node, PREFAB},
     },
     seen::{Query, Seen},
@@ -22,12 +22,6 @@ pub(crate) struct Rule {
 
 /// Flecs has aborted the process: it did not answer at all. Any kind of expression may do that.
 pub(crate) const ASSERTION: &str = "Flecs stops at an assertion";
-
-/// The construct of the expression that Flecs has not.
-pub(crate) fn beyond(expr: &Expr) -> Option<&'static str> {
-    let ours = |term: &&Term| matches!(term.look(), Look::Up(up) if !up.is_common());
-    expr.terms().iter().any(ours).then_some("down, all or a depth")
-}
 
 /// The names of all rules.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
@@ -298,7 +292,7 @@ const RULES: &[Rule] = &[
         name: "wildcard, variable or any in Or",
         reason: "Flecs mixes up which branch has matched, and repeats rows of later branches",
         often: false,
-        applies: |_, seen| seen.branch && seen.term.others().iter().any(|part| part.is_open()),
+        applies: |_, seen| seen.branch && seen.has_open_part(),
     },
     Rule {
         name: "Or with another source than $this or an entity",
@@ -313,8 +307,7 @@ const RULES: &[Rule] = &[
         reason: "Flecs stops at an assertion about a cache, or loses rows",
         often: false,
         applies: |query, seen| {
-            (seen.climbs(query) || seen.closes(query))
-                && (seen.branch || query.before(seen, |other| other.branch))
+            (seen.climbs(query) || seen.closes(query)) && (seen.branch || query.has_or_before(seen))
         },
     },
     Rule {
@@ -322,17 +315,24 @@ const RULES: &[Rule] = &[
         reason: "Flecs loses matches but for the first",
         often: false,
         applies: |query, seen| {
-            let open = seen.term.others().iter().any(|part| part.is_open());
-            (open || seen.has_subtypes(query))
-                && seen.term.oper == Oper::Optional
-                && query.before(seen, |other| other.branch)
+            let several = seen.has_open_part() || seen.has_subtypes(query);
+            several && seen.term.oper == Oper::Optional && query.has_or_before(seen)
+        },
+    },
+    Rule {
+        name: "source after Or that is bound before it",
+        reason: "Flecs forgets the variable, and finds other entities for it",
+        often: false,
+        applies: |query, seen| {
+            let var = seen.source().filter(|&var| var != THIS);
+            query.before(seen, |other| other.branch && var.is_some_and(|var| other.bound.contains(&var)))
         },
     },
     Rule {
         name: "equality after Or",
         reason: "Flecs loses the entities of a table that come after the one compared with",
         often: false,
-        applies: |query, seen| seen.is_equality() && query.before(seen, |other| other.branch),
+        applies: |query, seen| seen.is_equality() && query.has_or_before(seen),
     },
     Rule {
         name: "Or before several plain terms",
@@ -344,7 +344,7 @@ const RULES: &[Rule] = &[
                     && other.term.oper == Oper::And
                     && !other.branch
                     && other.source() == Some(THIS)
-                    && !other.term.others().iter().any(|part| part.is_open())
+                    && !other.has_open_part()
             };
             seen.branch && query.terms.iter().filter(plain).count() > 1
         },

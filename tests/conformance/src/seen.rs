@@ -50,6 +50,11 @@ impl<'a> Query<'a> {
     pub(crate) fn before(&self, seen: &Seen<'_>, fits: impl Fn(&Seen<'_>) -> bool) -> bool {
         self.terms.iter().any(|other| other.element < seen.element && fits(other))
     }
+
+    /// Whether a chain comes before this term.
+    pub(crate) fn has_or_before(&self, seen: &Seen<'_>) -> bool {
+        self.before(seen, |other| other.branch)
+    }
 }
 
 impl Seen<'_> {
@@ -96,6 +101,11 @@ impl Seen<'_> {
     /// Whether the relation or tag is a variable, `*` or `_`.
     pub(crate) fn has_open_id(&self) -> bool {
         matches!(self.term.body, Body::Id { .. } | Body::Pair { .. }) && self.id().is_none()
+    }
+
+    /// Whether anything but the source is a variable, `*` or `_`.
+    pub(crate) fn has_open_part(&self) -> bool {
+        self.term.others().iter().any(|part| part.is_open())
     }
 
     /// Whether the target is a variable or `*`.
