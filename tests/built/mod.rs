@@ -28,7 +28,9 @@ pub(crate) fn example(name: &str) -> PathBuf {
     if env::var_os("EXAMPLES_ARE_BUILT").is_some() {
         let test = env::current_exe().expect("a test has an executable");
         let profile = test.ancestors().nth(2).expect("it lies in a folder of its profile");
-        return profile.join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
+        let built = profile.join("examples").join(name).with_extension(env::consts::EXE_EXTENSION);
+        assert!(built.is_file(), "EXAMPLES_ARE_BUILT is set, and there is no {}", built.display());
+        return built;
     }
     let built = cargo(&["build", "--offline", "--example", name, "--message-format", "json"]);
     let messages = stdout(&built);

@@ -6,7 +6,7 @@ use bevy_ecs::{
     prelude::*,
 };
 use bevy_relations::prelude::*;
-use core::cell::RefCell;
+use core::{cell::RefCell, num::NonZeroUsize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A relationship of Bevy's with a value.
@@ -236,9 +236,16 @@ pub(crate) fn panic_message<T>(run: impl FnOnce() -> T) -> Option<String> {
 /// How many repetitions to run of `usual`: fewer under an interpreter, and where `PAIR_TEST_DIVISOR` says so, since
 /// with some sanitizers everything takes ten times as long; more with `PAIR_TEST_FACTOR`, for runs of hours.
 pub(crate) fn fewer(usual: usize) -> usize {
-    let given = |name| std::env::var(name).ok().and_then(|value| value.parse().ok());
-    let divisor: usize = given("PAIR_TEST_DIVISOR").unwrap_or(if cfg!(miri) { 100 } else { 1 });
-    (usual * given("PAIR_TEST_FACTOR").unwrap_or(1)).div_ceil(divisor.max(1))
+    let given = |name| {
+        let text = std::env::var(name).ok()?;
+        Some(
+            text.parse::<NonZeroUsize>()
+                .unwrap_or_else(|_| panic!("{name} is a number from 1 on, not `{text}`")),
+        )
+    };
+    let divisor = given("PAIR_TEST_DIVISOR").map_or(if cfg!(miri) { 100 } else { 1 }, NonZeroUsize::get);
+    let factor = given("PAIR_TEST_FACTOR").map_or(1, NonZeroUsize::get);
+    usual.saturating_mul(factor).div_ceil(divisor)
 }
 
 /// How large something is that has to be large; how large for an interpreter; and a tenth of it, unless that is less, if
