@@ -18,6 +18,12 @@ pub(crate) enum Value<'a> {
     Boxed(BoxedValue),
 }
 
+/// What only a type with fields has: without them there is nothing to store. In a `const` block, since for the others it is not
+/// compiled then: half of what a relation without values would take to compile.
+pub(crate) const fn if_fields<T, What: Copy>(what: What) -> Option<What> {
+    if size_of::<T>() > 0 { Some(what) } else { None }
+}
+
 /// The column for one type of values, in any world. The store implements it, which lies above this layer.
 pub(crate) trait ErasedColumn: Send + Sync {
     /// The type of the values.

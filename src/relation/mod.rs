@@ -36,14 +36,14 @@ pub use storage::{RelationStorage, TooManyArchetypes};
 pub use text::ParseTraitsError;
 pub use traits::RelationTraits;
 
-pub(crate) use column::{ColumnRef, ErasedColumn, Value};
+pub(crate) use column::{ColumnRef, ErasedColumn, Value, if_fields};
 pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use data::reflected_value;
 pub(crate) use key::{KeyRef, NamedKey, listed};
 pub(crate) use name::short_name;
-pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry, UpdateMirror};
+pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry, UpdateMirror, ValidateFn};
 pub(crate) use traits::{IdRef, InsertDefault, OneOf, RegisterFn, TypeRef};
 
 #[doc(hidden)]

@@ -6,7 +6,7 @@ use super::{PairStore, StoreId};
 use crate::relation::ReflectedData;
 use crate::relation::{
     BoxedValue, ColumnRef, ErasedColumn, IdRef, InsertDefault, KeyedRelation, OneOf, Relation,
-    RelationTraits, TypeRef, Value,
+    RelationTraits, TypeRef, Value, if_fields,
 };
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{
@@ -449,7 +449,7 @@ pub(crate) fn unpack<T: Send + Sync + 'static>(value: Value<'_>) -> Option<T> {
 
 /// A type, with the values that pairs of it carry if it has fields.
 pub(crate) fn type_ref<T: Send + Sync + 'static>() -> TypeRef {
-    TypeRef::of::<T>((size_of::<T>() > 0).then_some(PairData::<T>::COLUMN))
+    TypeRef::of::<T>(const { if_fields::<T, _>(PairData::<T>::COLUMN) })
 }
 
 impl RelationTraits {

@@ -23,7 +23,7 @@ use crate::{
             entity::entity_of_type,
             keys::RemovalCause,
             participant,
-            relation::{add_type_relation, check_values},
+            relation::{RelationType, add_type_relation, check_values},
             report::{report, to_bevy},
             store::ensure_store,
             traits::apply_traits,
@@ -93,7 +93,8 @@ pub(crate) fn adopt<C: Relationship>(
 ) -> Result<Entity, TraitsError> {
     let mut all = RelationTraits::new().exclusive().on_target_despawn(policy::<C>());
     // Here, as the spawn of the entity runs users' code.
-    entity_of_type(world, type_ref::<C>());
+    let relation = RelationType::new::<C>(type_ref::<C>());
+    entity_of_type(world, relation.type_ref);
     let store = ensure_store(world);
     if let Some(id) = store.registry().of_type::<C>() {
         let entry = store.registry().entry(id);
@@ -118,9 +119,9 @@ pub(crate) fn adopt<C: Relationship>(
         None
     };
     // Its own values lie in components.
-    check_values::<C>(store, None)?;
+    check_values(store, relation.type_ref.id, None)?;
     let component = world.register_component::<C>();
-    let added = add_type_relation::<C>(world);
+    let added = add_type_relation(world, relation);
     let id = added.id;
     let adopted = Adopted {
         insert: insert_component::<C>,

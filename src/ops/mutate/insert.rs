@@ -20,7 +20,7 @@ use crate::{
     ops::register::{
         entity::relation_id_of, relation::try_relation_id, store::ensure_store, table::write_stale,
     },
-    relation::{EntityName, IS_A, Relation, TraitsError, Value},
+    relation::{EntityName, IS_A, Relation, TraitsError, if_fields},
     store::{Affected, FastPathFlags, PairStore},
 };
 use bevy_ecs::{
@@ -28,7 +28,6 @@ use bevy_ecs::{
     entity::Entity,
     world::{DeferredWorld, World},
 };
-use core::any::{TypeId, type_name};
 
 /// Inserts a pair of relation type `R`: on the fast path, or by the rules.
 #[inline]
@@ -39,12 +38,36 @@ pub(crate) fn insert_typed<R: Relation>(
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    if size_of::<R>() > 0 {
-        return match try_insert_value(world, source, value, target) {
-            Ok(_) => Ok(()),
-            Err(value) => insert_value_when_ready(world, source, value, target, ends),
-        };
+    let insert_value: Option<InsertValue<R>> = const { if_fields::<R, _>(insert_typed_value::<R>) };
+    match insert_value {
+        Some(insert_value) => insert_value(world, source, value, target, ends),
+        None => insert_typed_tag::<R>(world, source, target, ends),
     }
+}
+
+type InsertValue<R> = fn(&mut World, Entity, R, Entity, EndCheck<'_>) -> Result<(), InsertPairError>;
+
+#[inline]
+fn insert_typed_value<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    value: R,
+    target: Entity,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
+    match try_insert_value(world, source, value, target) {
+        Ok(_) => Ok(()),
+        Err(value) => insert_value_when_ready(world, source, value, target, ends),
+    }
+}
+
+#[inline]
+fn insert_typed_tag<R: Relation>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
     let tick = world.change_tick();
     if let Some(store) = fetch::store_mut(world)
         && let Some(relation) = store.registry().of_type::<R>()
@@ -55,7 +78,7 @@ pub(crate) fn insert_typed<R: Relation>(
                 FastPath::Done => Ok(()),
                 FastPath::NotReady => insert_when_ready(world, pair),
                 FastPath::Observed | FastPath::WithComponents | FastPath::Together | FastPath::Declined => {
-                    insert_typed_by_rules(world, source, value, target, ends)
+                    insert_typed_by_rules::<R>(world, source, None, target, ends)
                 }
             };
             write_stale(world);
@@ -70,7 +93,7 @@ pub(crate) fn insert_typed<R: Relation>(
             FastPath::Declined => {}
         }
     }
-    insert_typed_by_rules(world, source, value, target, ends)
+    insert_typed_by_rules::<R>(world, source, None, target, ends)
 }
 
 /// Inserts a pair with a value on the fast path, or replaces the value, and returns the old one.
@@ -108,28 +131,29 @@ fn insert_value_when_ready<R: Relation>(
         store.relation(relation).allows(FastPathFlags::INSERT_VALUE).then_some(relation)
     };
     let relation = fetch::store(world).and_then(allows);
+    let mut value = value;
     if let Some(relation) = relation
         && mark_ends(world, StoredPair { source, relation, target })?
     {
-        return match try_insert_value(world, source, value, target) {
-            Ok(_) => Ok(()),
-            Err(value) => insert_typed_by_rules(world, source, value, target, ends),
+        value = match try_insert_value(world, source, value, target) {
+            Ok(_) => return Ok(()),
+            Err(value) => value,
         };
     }
-    insert_typed_by_rules(world, source, value, target, ends)
+    let mut slot = Some(value);
+    insert_typed_by_rules::<R>(world, source, Given::if_value(&mut slot).as_mut(), target, ends)
 }
 
 #[inline(never)]
 fn insert_typed_by_rules<R: Relation>(
     world: &mut World,
     source: Entity,
-    value: R,
+    given: Option<&mut Given<'_>>,
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
-    let mut slot = Some(value);
-    insert_slot(world, StoredPair { source, relation, target }, &mut slot, ends)
+    insert(world, StoredPair { source, relation, target }, given, ends)
 }
 
 /// Inserts a pair with the value in `slot`; a type without fields is no value.
@@ -139,8 +163,7 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
     slot: &mut Option<T>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let mut given = Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) };
-    insert(world, pair, (size_of::<T>() > 0).then_some(&mut given), ends)
+    insert(world, pair, Given::if_value(slot).as_mut(), ends)
 }
 
 /// Inserts a pair named by its entities, with a value or none; a tag, if that is what is named.
@@ -173,9 +196,7 @@ pub(crate) fn insert_value_by_id<T: Send + Sync + 'static>(
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let mut slot = Some(value);
-    let mut given =
-        Given { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(&mut slot) };
-    insert_by_id(world, source, pair, (size_of::<T>() > 0).then_some(&mut given), ends)
+    insert_by_id(world, source, pair, Given::if_value(&mut slot).as_mut(), ends)
 }
 
 /// The relation and target of a pair named by its entities.

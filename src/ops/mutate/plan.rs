@@ -15,6 +15,7 @@ use crate::{
     id::{RelationId, StoredPair},
     relation::{
         Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, PairContext, Prefab, TraitsError, Value,
+        if_fields,
     },
     store::PairStore,
     traverse::{Direction, EntityPath, RelationView, path_up},
@@ -22,7 +23,7 @@ use crate::{
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::{HashMap, HashSet};
-use core::any::TypeId;
+use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
 
 /// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
@@ -45,7 +46,18 @@ pub(crate) struct ValueType {
     pub(crate) name: &'static str,
 }
 
-impl Given<'_> {
+impl<'a> Given<'a> {
+    /// The value in `slot`.
+    fn new<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Self {
+        Self { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) }
+    }
+
+    /// The value in `slot`, unless its type has no fields: that is none.
+    pub(super) fn if_value<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Option<Self> {
+        let new: Option<fn(&'a mut Option<T>) -> Self> = const { if_fields::<T, _>(Self::new) };
+        new.map(|new| new(slot))
+    }
+
     pub(super) fn value_type(&self) -> ValueType {
         ValueType { type_id: self.type_id, name: self.name }
     }

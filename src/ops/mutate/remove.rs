@@ -9,7 +9,7 @@ use crate::{
     fetch,
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
     ops::register::{store::end_idleness, table::write_stale},
-    relation::{Adopted, Relation},
+    relation::{Adopted, Relation, if_fields},
     store::{Affected, FastPathFlags, PairStore},
     traverse::Relations,
 };
@@ -267,8 +267,9 @@ pub(crate) fn remove_by_id(world: &mut World, source: Entity, pair: PairId) -> O
 /// Removes one pair of relation type `R`. True if it was there.
 #[inline]
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
-    if size_of::<R>() > 0
-        && let Some(removed) = try_remove_value::<R>(world, source, target)
+    let remove_value: Option<RemoveValue<R>> = const { if_fields::<R, _>(try_remove_value::<R>) };
+    if let Some(remove_value) = remove_value
+        && let Some(removed) = remove_value(world, source, target)
     {
         return removed.is_some();
     }
@@ -290,6 +291,8 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     }
 }
 
+type RemoveValue<R> = fn(&mut World, Entity, Entity) -> Option<Option<Option<R>>>;
+
 /// Removes all pairs of relation type `R` that an entity has, and returns their number.
 pub(crate) fn remove_source<R: Relation>(world: &mut World, source: Entity) -> usize {
     end_idleness(world);
@@ -310,12 +313,24 @@ fn unlink_source<R: Relation>(
     source: Entity,
     targets: &[Entity],
 ) -> Option<()> {
-    if size_of::<R>() == 0 {
-        let store = fetch::store_mut(world)?;
-        let is_own = store.registry().entry(relation).adopted.is_none();
-        let done = is_own && PairWriter::new(store).try_unlink_source(relation, source) == FastPath::Done;
-        return done.then_some(());
+    if let Some(unlink_values) = const { if_fields::<R, UnlinkValues>(unlink_values::<R>) } {
+        return unlink_values(world, relation, source, targets);
     }
+    let store = fetch::store_mut(world)?;
+    let is_own = store.registry().entry(relation).adopted.is_none();
+    let done = is_own && PairWriter::new(store).try_unlink_source(relation, source) == FastPath::Done;
+    done.then_some(())
+}
+
+type UnlinkValues = fn(&mut World, RelationId, Entity, &[Entity]) -> Option<()>;
+
+/// [`unlink_source`] for pairs that carry values.
+fn unlink_values<R: Relation>(
+    world: &mut World,
+    relation: RelationId,
+    source: Entity,
+    targets: &[Entity],
+) -> Option<()> {
     let (store, values) = fetch::store_and_values::<R>(world)?;
     let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Source(source));
     let mut fast = PairWriter::new(store).fast_values(relation, values, flag, affected)?;

@@ -10,9 +10,10 @@ use super::{
 use crate::{
     id::RelationId,
     relation::{
-        ColumnRef, ErasedColumn, Relation, RelationTraits, TraitsError, TypeEntry, Value, short_name,
+        ColumnRef, ErasedColumn, PairContext, PairRefusal, RegisterFn, Relation, RelationTraits, TraitsError,
+        TypeEntry, TypeRef, ValidateFn, Value, if_fields, short_name,
     },
-    store::{PairData, PairStore, TableComponent, type_ref},
+    store::{PairData, PairStore, TableComponent},
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
@@ -43,20 +44,69 @@ pub(crate) fn relation_id<R: Relation>(world: &mut World) -> RelationId {
     }
 }
 
+/// What there is to know of a relation type before its traits: all that is compiled for each of them anew.
+#[derive(Clone, Copy)]
+pub(in crate::ops) struct RelationType {
+    pub(in crate::ops) type_ref: TypeRef,
+    register: RegisterFn,
+    key: fn(&mut World) -> ComponentId,
+    table_component: fn(&mut World) -> TableComponent,
+    /// The column for the values of its pairs, and what checks each of them.
+    values: Option<(ColumnRef, Option<ValidateFn>)>,
+}
+
+impl RelationType {
+    /// One whose values, if it has any, lie elsewhere.
+    pub(in crate::ops) fn new<R: Relation>(type_ref: TypeRef) -> Self {
+        Self {
+            type_ref,
+            register: R::register,
+            key: key_of_type::<R>,
+            table_component: TableComponent::of_type::<R>,
+            values: None,
+        }
+    }
+
+    fn with_values<R: Relation>() -> Self {
+        let values: Option<(ColumnRef, ValidateFn)> =
+            const { if_fields::<R, _>((PairData::<R>::OF_RELATION, validate_value::<R>)) };
+        let values = values.map(|(column, validate)| (column, R::info().checks.then_some(validate)));
+        Self { values, ..Self::new::<R>(TypeRef::of::<R>(values.map(|(column, _)| column))) }
+    }
+}
+
+fn validate_value<R: Relation>(value: &mut Value<'_>, context: &PairContext<'_>) -> Result<(), PairRefusal> {
+    let value = match value {
+        Value::Slot(slot) => (*slot as &mut dyn Any).downcast_mut::<Option<R>>().and_then(Option::as_mut),
+        Value::Boxed(value) => (&mut **value as &mut dyn Any).downcast_mut::<R>(),
+    };
+    value.map_or(Ok(()), |value| value.validate(context))
+}
+
 /// Registers relation type `R`, in its own way, and returns its entity.
 ///
 /// # Errors
 /// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
 pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
+    register_type(world, RelationType::with_values::<R>(), R::traits)
+}
+
+fn register_type(
+    world: &mut World,
+    relation: RelationType,
+    traits: fn() -> RelationTraits,
+) -> Result<Entity, TraitsError> {
     // Here, as the spawn of the entity runs users' code.
-    entity_of_type(world, type_ref::<R>());
+    entity_of_type(world, relation.type_ref);
     let store = ensure_store(world);
-    if let Some(id) = store.registry().of_type::<R>() {
+    if let Some(id) = store.registry().of_type_id(relation.type_ref.id)
+        && store.registry().entry(id).declared
+    {
         return Ok(store.registry().entry(id).entity);
     }
-    check_values::<R>(store, (size_of::<R>() > 0).then(TypeId::of::<R>))?;
-    let added = add_type_relation::<R>(world);
-    added.finish(world, |world, id| apply_traits(world, id, R::traits()))
+    check_values(store, relation.type_ref.id, relation.values.map(|_| relation.type_ref.id))?;
+    let added = add_type_relation(world, relation);
+    added.finish(world, |world, id| apply_traits(world, id, traits()))
 }
 
 /// A type that is declared a relation changes what its pairs carry, and what it carries as an end of others.
@@ -64,13 +114,14 @@ pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
 /// # Errors
 /// If there have been pairs for which that was settled before, when less was known of the type. `values` are those of its own pairs
 /// from now on.
-pub(in crate::ops) fn check_values<R: Relation>(
+pub(in crate::ops) fn check_values(
     store: &PairStore,
+    relation: TypeId,
     values: Option<TypeId>,
 ) -> Result<(), TraitsError> {
     let registry = store.registry();
-    let Some(entity) = registry.entity_of(TypeId::of::<R>()) else { return Ok(()) };
-    let is_other = registry.of_type_id(TypeId::of::<R>()).is_some_and(|id| {
+    let Some(entity) = registry.entity_of(relation) else { return Ok(()) };
+    let is_other = registry.of_type_id(relation).is_some_and(|id| {
         let entry = registry.entry(id);
         let is_used = entry.frozen || store.relation(id).len() > 0;
         is_used && entry.data.map(ErasedColumn::value_type) != values
@@ -141,8 +192,17 @@ impl Drop for Declaration<'_> {
 
 #[cold]
 fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
+    register_along(world, R::register)?;
+    match ensure_store(world).registry().of_type::<R>() {
+        Some(id) => Ok(id),
+        None => unreachable!("the relation was just registered"),
+    }
+}
+
+/// Registers a relation type, or nothing: if that fails, what was registered along with it is forgotten, too.
+fn register_along(world: &mut World, register: RegisterFn) -> Result<Entity, TraitsError> {
     let before: Vec<RelationId> = ensure_store(world).registry().declared().collect();
-    if let Err(error) = R::register(world) {
+    register(world).inspect_err(|_| {
         let along: Vec<RelationId> = ensure_store(world).registry().declared().collect();
         for id in along.into_iter().filter(|id| !before.contains(id)) {
             // An observer may have used one.
@@ -150,12 +210,7 @@ fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsErro
                 forget_type(world, id);
             }
         }
-        return Err(error);
-    }
-    match ensure_store(world).registry().of_type::<R>() {
-        Some(id) => Ok(id),
-        None => unreachable!("the relation was just registered"),
-    }
+    })
 }
 
 /// [`register`] from outside, with its companions.
@@ -204,12 +259,12 @@ pub(crate) fn unmake_relation(world: &mut World, entity: Entity) {
 /// as a relation before the type was known to be one.
 ///
 /// The type has its entity already: between the entry and its traits nothing else may happen.
-pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> AddedType {
-    let type_id = TypeId::of::<R>();
-    let key = key_of_type::<R>(world);
-    let entity = entity_of_type(world, type_ref::<R>());
+pub(in crate::ops) fn add_type_relation(world: &mut World, relation: RelationType) -> AddedType {
+    let type_id = relation.type_ref.id;
+    let key = (relation.key)(world);
+    let entity = entity_of_type(world, relation.type_ref);
     let store = ensure_store(world);
-    store.table_components_mut().note_type(type_id, TableComponent::of_type::<R>);
+    store.table_components_mut().note_type(type_id, relation.table_component);
     let type_entry = store.registry_mut().take_type_entry(type_id);
     let known = store.registry().of_entity(entity);
     let former = match known.map(|id| store.registry().entry(id)) {
@@ -219,22 +274,12 @@ pub(in crate::ops) fn add_type_relation<R: Relation>(world: &mut World) -> Added
     let id = known.unwrap_or_else(|| store.registry_mut().add(entity, Some(type_id)));
     let entry = store.registry_mut().entry_mut(id);
     entry.declared = true;
-    entry.register = Some(R::register);
-    entry.name = Some(short_name(core::any::type_name::<R>()));
+    entry.register = Some(relation.register);
+    entry.name = relation.type_ref.name.map(short_name);
     entry.keys.insert(0, key);
-    if size_of::<R>() > 0 {
-        entry.data = Some(PairData::<R>::OF_RELATION);
-    }
-    if size_of::<R>() > 0 && R::info().checks {
-        entry.validate = Some(|value, context| {
-            let value = match value {
-                Value::Slot(slot) => {
-                    (*slot as &mut dyn Any).downcast_mut::<Option<R>>().and_then(Option::as_mut)
-                }
-                Value::Boxed(value) => (&mut **value as &mut dyn Any).downcast_mut::<R>(),
-            };
-            value.map_or(Ok(()), |value| value.validate(context))
-        });
+    if let Some((column, validate)) = relation.values {
+        entry.data = Some(column);
+        entry.validate = validate;
     }
     match known {
         // Observers may watch the key of the type already.
