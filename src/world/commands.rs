@@ -1,18 +1,22 @@
 //! Pairs on [`Commands`] and [`EntityCommands`].
 
-use super::{WorldPairExt, sealed};
+use super::{
+    WorldPairExt,
+    batch::PairBatch,
+    queue::{queue, queue_at, queue_insertion, queue_removal},
+    sealed,
+};
 use crate::{
-    fetch,
     id::PairId,
-    ops::{self, EndCheck, InsertPairError, InsertPairsError, PairRole, PropagatedEvent, to_bevy},
+    ops::{self, EndCheck, InsertPairError, PairRole, PropagatedEvent, to_bevy},
     relation::{KeyedRelation, Relation, TraversableRelation},
     traverse::Direction,
 };
-use alloc::{string::ToString, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{
     bundle::{Bundle, NoBundleEffect},
     entity::Entity,
-    error::{ContextExt, Result},
+    error::Result,
     relationship::Relationship,
     system::{Commands, EntityCommands},
     world::World,
@@ -136,6 +140,29 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::move_sources`]: the sources of this entity get the target `to` instead.
     #[track_caller]
     fn move_sources<R: Relation>(&mut self, to: Entity) -> &mut Self;
+
+    /// See [`WorldPairExt::order_sources`]. It is an error if the target is gone when the command is applied.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(ordered)]
+    /// struct WaitsAt;
+    ///
+    /// fn reverse(desk: In<Entity>, queue: Pairs<WaitsAt>, mut commands: Commands) {
+    ///     let waiting: Vec<Entity> = queue.sources(*desk).rev().collect();
+    ///     commands.entity(*desk).order_sources::<WaitsAt>(waiting);
+    /// }
+    /// # let mut world = World::new();
+    /// # let desk = world.spawn_empty().id();
+    /// # let [ann, bob] = [(); 2].map(|()| world.spawn(pairs![(WaitsAt, desk)]).id());
+    /// # world.run_system_cached_with(reverse, desk)?;
+    /// # assert!(world.pairs::<WaitsAt>().sources(desk).eq([bob, ann]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[track_caller]
+    fn order_sources<R: Relation>(&mut self, order: impl Into<Vec<Entity>>) -> &mut Self;
 
     /// See [`WorldPairExt::insert_tag`].
     #[track_caller]
@@ -273,6 +300,14 @@ impl EntityCommandsPairExt for EntityCommands<'_> {
         })
     }
 
+    fn order_sources<R: Relation>(&mut self, order: impl Into<Vec<Entity>>) -> &mut Self {
+        let (target, order) = (self.id(), order.into());
+        queue(self, move |world| {
+            world.entities().get_spawned(target).map_err(to_bevy)?;
+            world.order_sources::<R>(target, &order).map_err(to_bevy)
+        })
+    }
+
     fn insert_tag(&mut self, tag: Entity) -> &mut Self {
         let source = self.id();
         queue(self, move |world| world.insert_tag(source, tag).map_err(to_bevy))
@@ -296,58 +331,6 @@ fn unless_gone(inserted: core::result::Result<(), InsertPairError>) -> Result {
         Err(InsertPairError::Dead { dead: PairRole::Source | PairRole::Target, .. }) => Ok(()),
         inserted => inserted.map_err(to_bevy),
     }
-}
-
-/// Queues a removal. Unlike on the world it is an error if the entity is gone when the command is applied.
-#[inline]
-#[track_caller]
-fn queue_removal<'a, 'w>(
-    entity: &'a mut EntityCommands<'w>,
-    removal: impl FnOnce(&mut World, Entity) + Send + 'static,
-) -> &'a mut EntityCommands<'w> {
-    let source = entity.id();
-    queue(entity, move |world| {
-        world.entities().get_spawned(source).map_err(to_bevy)?;
-        removal(world, source);
-        Ok(())
-    })
-}
-
-/// Queues a command of an entity. It finds the entity itself: looking it up beforehand, as
-/// [`EntityCommands::queue`] does, would cost more than the pair.
-#[inline]
-#[track_caller]
-fn queue<'a, 'w>(
-    entity: &'a mut EntityCommands<'w>,
-    command: impl FnOnce(&mut World) -> Result + Send + 'static,
-) -> &'a mut EntityCommands<'w> {
-    queue_at(entity.commands_mut(), Location::caller(), command);
-    entity
-}
-
-/// Queues an insertion. The ends of its pairs are looked at when the commands are done that follow it.
-#[inline]
-#[track_caller]
-fn queue_insertion<'a, 'w>(
-    entity: &'a mut EntityCommands<'w>,
-    command: impl FnOnce(&mut World, EndCheck<'static>) -> Result + Send + 'static,
-) -> &'a mut EntityCommands<'w> {
-    let place = Location::caller();
-    let commands = entity.commands_mut();
-    commands.queue(move |world: &mut World| {
-        command(world, EndCheck::Later(Some(place))).with_context(|| place.to_string())
-    });
-    entity
-}
-
-/// Queues a command whose error names the caller's location.
-#[inline]
-fn queue_at(
-    commands: &mut Commands<'_, '_>,
-    place: &'static Location<'static>,
-    command: impl FnOnce(&mut World) -> Result + Send + 'static,
-) {
-    commands.queue(move |world: &mut World| command(world).with_context(|| place.to_string()));
 }
 
 /// Changing the pairs of many entities, deferred: see [`pair_batch`](Self::pair_batch). Refusals are reported as by [`EntityCommandsPairExt`].
@@ -438,7 +421,7 @@ pub trait CommandsPairExt: sealed::Sealed {
 
 impl<'w> CommandsPairExt for Commands<'w, '_> {
     fn pair_batch<R: Relation>(&mut self) -> PairBatch<'_, '_, R> {
-        PairBatch { commands: self.reborrow(), place: Location::caller(), changes: Vec::new() }
+        PairBatch::new(self.reborrow())
     }
 
     fn insert_pair_batch<R: Relation>(
@@ -505,91 +488,4 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
             world.trigger_along_by_id(relation, event, towards).map_err(to_bevy)
         });
     }
-}
-
-enum BatchChange<R> {
-    Insert(Entity, R, Entity),
-    Remove(Entity, Entity),
-}
-
-/// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pair_batch`].
-///
-/// In the book: [Pairs in systems](crate::book::pairs).
-pub struct PairBatch<'w, 's, R: Relation> {
-    commands: Commands<'w, 's>,
-    place: &'static Location<'static>,
-    changes: Vec<BatchChange<R>>,
-}
-
-impl<R: Relation> PairBatch<'_, '_, R> {
-    /// Inserts a pair when the commands are applied.
-    #[inline]
-    pub fn insert(&mut self, source: Entity, relation: R, target: Entity) -> &mut Self {
-        self.changes.push(BatchChange::Insert(source, relation, target));
-        self
-    }
-
-    /// Removes a pair when the commands are applied.
-    #[inline]
-    pub fn remove(&mut self, source: Entity, target: Entity) -> &mut Self {
-        self.changes.push(BatchChange::Remove(source, target));
-        self
-    }
-}
-
-impl<R: Relation> Drop for PairBatch<'_, '_, R> {
-    fn drop(&mut self) {
-        let changes = core::mem::take(&mut self.changes);
-        if !changes.is_empty() {
-            let place = self.place;
-            queue_at(&mut self.commands, place, move |world| {
-                apply(world, changes, EndCheck::Later(Some(place)))
-            });
-        }
-    }
-}
-
-/// Applies runs of insertions and runs of removals as batches.
-fn apply<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>, ends: EndCheck<'_>) -> Result {
-    // A target that loses a source in one run may get another in the next.
-    let counts_sources = fetch::store(world).is_some_and(|store| store.registry().counts_sources());
-    if counts_sources {
-        let mut operation = ops::Operation::begin(world);
-        let applied = apply_runs(operation.world(), changes, ends);
-        operation.finish();
-        return applied;
-    }
-    apply_runs(world, changes, ends)
-}
-
-fn apply_runs<R: Relation>(world: &mut World, changes: Vec<BatchChange<R>>, ends: EndCheck<'_>) -> Result {
-    let mut refused = Vec::new();
-    let mut done = 0;
-    let mut changes = changes.into_iter().peekable();
-    while changes.peek().is_some() {
-        let mut run = 0;
-        let inserts = core::iter::from_fn(|| {
-            let next = changes.next_if(|change| matches!(change, BatchChange::Insert(..)))?;
-            run += 1;
-            match next {
-                BatchChange::Insert(source, value, target) => Some((source, value, target)),
-                BatchChange::Remove(..) => None,
-            }
-        });
-        if let Err(error) = ops::insert_batch(world, inserts, ends) {
-            refused.extend(error.refused.into_iter().map(|(number, error)| (done + number, error)));
-        }
-        let removes = core::iter::from_fn(|| {
-            match changes.next_if(|change| matches!(change, BatchChange::Remove(..)))? {
-                BatchChange::Remove(source, target) => {
-                    run += 1;
-                    Some((source, target))
-                }
-                BatchChange::Insert(..) => None,
-            }
-        });
-        ops::remove_batch::<R>(world, removes);
-        done += run;
-    }
-    if refused.is_empty() { Ok(()) } else { Err(to_bevy(InsertPairsError { refused })) }
 }

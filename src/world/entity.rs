@@ -3,7 +3,7 @@
 use super::{WorldPairExt, sealed};
 use crate::{
     id::PairId,
-    ops::{DespawnError, InsertPairError, InsertPairsError},
+    ops::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
     relation::{KeyedRelation, Relation},
     store::{SourceIter, TargetIter},
 };
@@ -99,6 +99,12 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// # Errors
     /// See [`InsertPairError`].
     fn move_sources<R: Relation>(&mut self, to: Entity) -> Result<&mut Self, InsertPairError>;
+
+    /// See [`WorldPairExt::order_sources`].
+    ///
+    /// # Errors
+    /// See [`ReorderError`].
+    fn order_sources<R: Relation>(&mut self, order: &[Entity]) -> Result<&mut Self, ReorderError>;
 
     /// See [`WorldPairExt::remove_pair`].
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
@@ -221,6 +227,11 @@ impl EntityWorldMutPairExt for EntityWorldMut<'_> {
 
     fn move_sources<R: Relation>(&mut self, to: Entity) -> Result<&mut Self, InsertPairError> {
         on_world!(self, from, world => world.move_sources::<R>(from, to))?;
+        Ok(self)
+    }
+
+    fn order_sources<R: Relation>(&mut self, order: &[Entity]) -> Result<&mut Self, ReorderError> {
+        on_world!(self, target, world => world.order_sources::<R>(target, order))?;
         Ok(self)
     }
 

@@ -1,17 +1,20 @@
 //! Methods for pairs on [`World`](bevy_ecs::world::World), [`EntityWorldMut`](bevy_ecs::world::EntityWorldMut) and
 //! commands. They are in a layer above the system parameters, because reading on the world returns the same views.
 
+mod batch;
 mod commands;
 mod display;
 mod entity;
 mod inheritance;
+mod queue;
 #[cfg(feature = "bevy_reflect")]
 mod reflect;
 mod scope;
 mod sealed;
 mod verbs;
 
-pub use commands::{CommandsPairExt, EntityCommandsPairExt, PairBatch};
+pub use batch::PairBatch;
+pub use commands::{CommandsPairExt, EntityCommandsPairExt};
 pub use entity::EntityWorldMutPairExt;
 pub use inheritance::{EntityInheritanceExt, WorldInheritanceExt};
 #[cfg(feature = "bevy_reflect")]
@@ -406,9 +409,8 @@ pub trait WorldPairExt: sealed::Sealed {
     /// Triggers an event at its target, then at the entities above or below it along `R`, each once, depth first.
     ///
     /// The event is one with `#[entity_event(propagate)]`, whatever it propagates along by itself. An observer that
-    /// calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the path at its entity: the event is not
-    /// triggered beyond it, unless another path leads there. Commands of the observers are applied at the end, so that
-    /// they do not change the path.
+    /// calls [`On::propagate(false)`](bevy_ecs::observer::On::propagate) ends the path at its entity: the event is not triggered
+    /// beyond it, unless another path leads there. Commands of the observers are applied at the end: they do not change the path.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -449,8 +451,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// O(pairs on the way).
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
-    /// [`trigger_along`](Self::trigger_along) any traversable relation, such as one made by
-    /// [`spawn_relation`](Self::spawn_relation).
+    /// [`trigger_along`](Self::trigger_along) for any relation.
     ///
     /// # Errors
     /// If the relation is not traversable; the event is not triggered then.

@@ -133,6 +133,7 @@ mod odd_names;
 mod odd_places;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
+mod order;
 mod ours;
 mod pair_query;
 mod pair_query_access;
