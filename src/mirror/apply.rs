@@ -2,69 +2,54 @@
 
 use super::{
     error::MirrorError,
-    kind::{Errors, MirrorComponent},
+    kind::{Errors, Kind, MirrorValue},
     receive,
     set::break_ties,
-    state::with,
+    state::{Refused, mirror, with},
     unmet, write,
 };
 use crate::{
     ops::{ScenePart, report, to_bevy},
     relation::TraitsError,
 };
-use alloc::{collections::VecDeque, vec::Vec};
-use bevy_ecs::{entity::Entity, resource::Resource, world::World};
-use core::marker::PhantomData;
-
-/// Components of scenes that a rule has refused. It may allow them once the rest of the scene is there.
-#[derive(Resource)]
-struct Waiting<C: MirrorComponent>(VecDeque<Refused<C>>);
-
-struct Refused<C> {
-    source: Entity,
-    wanted: C,
-    /// What the pairs were then. If they have been changed since, they stay.
-    then: C,
-    errors: Vec<MirrorError>,
-}
+use alloc::vec::Vec;
+use bevy_ecs::{entity::Entity, world::World};
 
 /// Mirrors pairs in components of this type from now on, and applies the components that are there.
-pub(super) fn start<C: MirrorComponent>(world: &mut World) -> Result<(), TraitsError> {
-    C::start(world)?;
-    maintain::<C>(world);
+pub(super) fn start(world: &mut World, kind: Kind) -> Result<(), TraitsError> {
+    (kind.start)(world)?;
+    maintain(world, kind);
     Ok(())
 }
 
 /// Applies the component of an entity, or its removal, unless that was done already.
-pub(super) fn apply<C: MirrorComponent>(world: &mut World, source: Entity, may_wait: bool) {
-    if with::<C, _>(world, |_| ()).is_none()
-        && let Err(error) = C::start(world)
+pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, may_wait: bool) {
+    if mirror(world, kind).is_none()
+        && let Err(error) = (kind.start)(world)
     {
         report(world.commands(), to_bevy(MirrorError::from(error)));
         return;
     }
-    if with::<C, _>(world, |mirror| mirror.written.contains(&source)) != Some(true) {
+    if with(world, kind, |mirror| mirror.written.contains(&source)) != Some(true) {
         return;
     }
-    if let Some(mut waiting) = world.get_resource_mut::<Waiting<C>>() {
-        waiting.0.retain(|refused| refused.source != source);
-    }
-    unmet::forget::<C>(world, source);
+    with(world, kind, |mirror| mirror.waiting.retain(|refused| refused.source != source));
+    unmet::forget(world, kind, source);
     if !world.entities().contains_spawned(source) {
-        with::<C, _>(world, |mirror| mirror.written.remove(&source));
+        with(world, kind, |mirror| mirror.written.remove(&source));
         return;
     }
-    let wanted = world.get::<C>(source).cloned().unwrap_or_default();
-    if with::<C, _>(world, |mirror| mirror.is_received) == Some(true) {
-        return receive::apply(world, source, &wanted);
+    let wanted = (kind.get)(world, source).unwrap_or_else(kind.empty);
+    if with(world, kind, |mirror| mirror.is_received) == Some(true) {
+        return receive::apply(world, kind, source, &*wanted);
     }
     let Errors { now, for_now } = match may_wait {
-        true => settle(ScenePart::begin(world).world(), source, &wanted),
-        false => settle(world, source, &wanted),
+        true => settle(ScenePart::begin(world).world(), kind, source, &*wanted),
+        false => settle(world, kind, source, &*wanted),
     };
     if may_wait && !for_now.is_empty() {
-        let then = C::read(world, source);
-        wait(world, Refused { source, wanted, then, errors: for_now });
+        let then = (kind.read)(world, source);
+        wait(world, kind, Refused { source, wanted, then, errors: for_now });
         report_all(world, now);
     } else {
         report_all(world, now.into_iter().chain(for_now));
@@ -79,41 +64,41 @@ pub(super) fn report_all(world: &mut World, errors: impl IntoIterator<Item = Mir
 }
 
 /// Does everything that is due for components of this type, also the work of commands that were lost.
-pub(super) fn maintain<C: MirrorComponent>(world: &mut World) {
-    write::mend::<C>(world);
+pub(super) fn maintain(world: &mut World, kind: Kind) {
+    write::mend(world, kind);
     // Left by clone operations in which something has panicked.
-    with::<C, _>(world, |mirror| mirror.cloned.clear());
-    let written = with::<C, _>(world, |mirror| mirror.written.iter().copied().collect::<Vec<_>>());
+    with(world, kind, |mirror| mirror.cloned.clear());
+    let written = with(world, kind, |mirror| mirror.written.iter().copied().collect::<Vec<_>>());
     for source in written.unwrap_or_default() {
-        apply::<C>(world, source, false);
+        apply(world, kind, source, false);
     }
-    C::note_silent_changes(world);
-    write::update::<C>(world, None);
-    retry::<C>(world);
-    receive::retry::<C>(world);
-    break_ties::<C>(world);
+    (kind.note_silent_changes)(world);
+    write::update(world, kind, None);
+    retry(world, kind);
+    receive::retry(world, kind);
+    break_ties(world, kind);
 }
 
 /// Tries components again that were refused while a scene was being applied, until no more of them is allowed. The rest is
 /// reported. If an observer panics, those that are still to be tried go on waiting.
-fn retry<C: MirrorComponent>(world: &mut World) {
+fn retry(world: &mut World, kind: Kind) {
     loop {
-        let waiting = world.get_resource::<Waiting<C>>().map_or(0, |waiting| waiting.0.len());
+        let waiting = mirror(world, kind).map_or(0, |mirror| mirror.waiting.len());
         let mut refused = 0;
         for _ in 0..waiting {
-            let Some(next) = next_waiting::<C>(world) else { break };
+            let Some(next) = next_waiting(world, kind) else { break };
             let Refused { source, wanted, then, errors } = next;
             if !world.entities().contains_spawned(source) {
                 continue;
             }
-            if !C::read(world, source).is_same(&then) {
+            if !(kind.read)(world, source).is_same_as(&*then) {
                 report_all(world, errors);
                 continue;
             }
-            let errors = settle(world, source, &wanted).for_now;
+            let errors = settle(world, kind, source, &*wanted).for_now;
             if !errors.is_empty() {
-                let then = C::read(world, source);
-                wait(world, Refused { source, wanted, then, errors });
+                let then = (kind.read)(world, source);
+                wait(world, kind, Refused { source, wanted, then, errors });
                 refused += 1;
             }
         }
@@ -121,56 +106,53 @@ fn retry<C: MirrorComponent>(world: &mut World) {
             break;
         }
     }
-    while let Some(refused) = next_waiting::<C>(world) {
+    while let Some(refused) = next_waiting(world, kind) {
         report_all(world, refused.errors);
     }
 }
 
-fn next_waiting<C: MirrorComponent>(world: &mut World) -> Option<Refused<C>> {
-    world.get_resource_mut::<Waiting<C>>()?.0.pop_front()
+fn next_waiting(world: &mut World, kind: Kind) -> Option<Refused> {
+    with(world, kind, |mirror| mirror.waiting.pop_front()).flatten()
 }
 
-fn wait<C: MirrorComponent>(world: &mut World, refused: Refused<C>) {
-    match world.get_resource_mut::<Waiting<C>>() {
-        Some(mut waiting) => waiting.0.push_back(refused),
-        None => world.insert_resource(Waiting(VecDeque::from([refused]))),
-    }
+fn wait(world: &mut World, kind: Kind, refused: Refused) {
+    with(world, kind, |mirror| mirror.waiting.push_back(refused));
 }
 
 /// Makes the pairs of an entity those of a component as far as the rules allow it, and writes the component from the pairs.
-pub(super) fn settle<C: MirrorComponent>(world: &mut World, source: Entity, wanted: &C) -> Errors {
+pub(super) fn settle(world: &mut World, kind: Kind, source: Entity, wanted: &dyn MirrorValue) -> Errors {
     let mut errors = Errors::default();
-    let settling = Settling::<C>::begin(world, source);
+    let settling = Settling::begin(world, kind, source);
     let world = &mut *settling.world;
     // The component stays among those written until the pairs are set: it is written back once, and if an observer panics,
     // the next maintenance applies it again.
-    wanted.set_pairs(world, source, &mut errors);
-    unmet::note(world, source, wanted, &errors);
-    with::<C, _>(world, |mirror| {
+    wanted.apply(world, source, &mut errors);
+    unmet::note(world, kind, source, wanted, &errors);
+    with(world, kind, |mirror| {
         mirror.written.remove(&source);
         mirror.due.push_back(source.into());
     });
-    write::update::<C>(world, None);
+    write::update(world, kind, None);
     errors
 }
 
 /// The component of an entity is being applied, until this is dropped.
-struct Settling<'w, C: MirrorComponent> {
+struct Settling<'w> {
     world: &'w mut World,
+    kind: Kind,
     before: Option<Entity>,
-    component: PhantomData<C>,
 }
 
-impl<'w, C: MirrorComponent> Settling<'w, C> {
-    fn begin(world: &'w mut World, source: Entity) -> Self {
-        let before = with::<C, _>(world, |mirror| mirror.settling.replace(source)).flatten();
-        Self { world, before, component: PhantomData }
+impl<'w> Settling<'w> {
+    fn begin(world: &'w mut World, kind: Kind, source: Entity) -> Self {
+        let before = with(world, kind, |mirror| mirror.settling.replace(source)).flatten();
+        Self { world, kind, before }
     }
 }
 
-impl<C: MirrorComponent> Drop for Settling<'_, C> {
+impl Drop for Settling<'_> {
     fn drop(&mut self) {
         let before = self.before;
-        with::<C, _>(self.world, |mirror| mirror.settling = before);
+        with(self.world, self.kind, |mirror| mirror.settling = before);
     }
 }

@@ -3,7 +3,8 @@
 use super::{
     apply::apply,
     component::{MirroredPairs, MirroredRelation},
-    kind::MirrorComponent,
+    erase::kind_of,
+    kind::Kind,
     runtime::RuntimeMirroredPairs,
     state::{with, with_deferred},
     unmet,
@@ -12,7 +13,7 @@ use super::{
 use crate::fetch;
 use bevy_ecs::{
     component::{Component, ComponentCloneBehavior, Immutable, StorageType},
-    entity::{ComponentCloneCtx, Entity, EntityMapper, SourceComponent},
+    entity::{ComponentCloneCtx, Entity, EntityMapper},
     lifecycle::{ComponentHook, HookContext},
     relationship::RelationshipHookMode,
     world::{DeferredWorld, World},
@@ -25,16 +26,16 @@ macro_rules! mirror_component {
         type Mutability = Immutable;
 
         fn on_insert() -> Option<ComponentHook> {
-            Some(on_insert::<Self>)
+            Some(|world, context| on_insert(world, kind_of::<Self>(), &context))
         }
 
         fn on_remove() -> Option<ComponentHook> {
-            Some(on_remove::<Self>)
+            Some(|world, context| on_remove(world, kind_of::<Self>(), &context))
         }
 
         /// The pairs are cloned, and the clone gets the component from them. With `Ignore`, scenes would skip it, too.
         fn clone_behavior() -> ComponentCloneBehavior {
-            ComponentCloneBehavior::Custom(leave_to_pairs::<Self>)
+            ComponentCloneBehavior::Custom(|_, context| leave_to_pairs(context, kind_of::<Self>()))
         }
 
         fn map_entities<E: EntityMapper>(this: &mut Self, mapper: &mut E) {
@@ -51,10 +52,10 @@ impl Component for RuntimeMirroredPairs {
     mirror_component!();
 }
 
-fn on_insert<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext) {
+fn on_insert(mut world: DeferredWorld, kind: Kind, context: &HookContext) {
     let source = context.entity;
     let may_wait = matches!(context.relationship_hook_mode, RelationshipHookMode::Skip);
-    let (is_own, is_cloned) = with_deferred::<C, _>(&mut world, |mirror| {
+    let (is_own, is_cloned) = with_deferred(&mut world, kind, |mirror| {
         let is_own = mirror.writing.take_if(|writing| *writing == source).is_some();
         let is_cloned = !is_own && mirror.cloned.remove(&source);
         match (is_own, is_cloned) {
@@ -66,28 +67,28 @@ fn on_insert<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext)
     })
     .unwrap_or_default();
     if is_cloned {
-        world.commands().queue(|world: &mut World| update::<C>(world, None));
+        world.commands().queue(move |world: &mut World| update(world, kind, None));
     } else if !is_own {
-        world.commands().queue(move |world: &mut World| apply::<C>(world, source, may_wait));
+        world.commands().queue(move |world: &mut World| apply(world, kind, source, may_wait));
     }
 }
 
-fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext) {
+fn on_remove(mut world: DeferredWorld, kind: Kind, context: &HookContext) {
     let source = context.entity;
     let is_done = |world: &mut DeferredWorld<'_>| {
-        with_deferred::<C, _>(world, |mirror| mirror.writing.take_if(|writing| *writing == source).is_some())
+        with_deferred(world, kind, |mirror| mirror.writing.take_if(|writing| *writing == source).is_some())
     };
     if is_done(&mut world) != Some(false) {
         return;
     }
     let Some(store) = fetch::store(&world) else { return };
     // At a despawn, cleanup has already run.
-    let has_pairs = C::shows_any(store, source);
+    let has_pairs = (kind.shows_any)(store, source);
     let is_stripped = store.participants().is_stripped(source);
-    if !has_pairs && !unmet::is_unmet::<C>(&world, source) {
+    if !has_pairs && !unmet::is_unmet(&world, kind, source) {
         return;
     }
-    let is_kept = with_deferred::<C, _>(&mut world, |mirror| {
+    let is_kept = with_deferred(&mut world, kind, |mirror| {
         // If the entity was cleared, or some of its components were retained or moved, its pairs stay as they are by now.
         let is_kept = mirror.moved.remove(&source) || is_stripped;
         if is_kept {
@@ -98,24 +99,24 @@ fn on_remove<C: MirrorComponent>(mut world: DeferredWorld, context: HookContext)
         is_kept
     });
     match is_kept {
-        Some(true) => world.commands().queue(|world: &mut World| update::<C>(world, None)),
-        Some(false) => world.commands().queue(move |world: &mut World| apply::<C>(world, source, false)),
+        Some(true) => world.commands().queue(move |world: &mut World| update(world, kind, None)),
+        Some(false) => world.commands().queue(move |world: &mut World| apply(world, kind, source, false)),
         None => {}
     }
 }
 
-fn leave_to_pairs<C: MirrorComponent>(_: &SourceComponent, context: &mut ComponentCloneCtx) {
+fn leave_to_pairs(context: &mut ComponentCloneCtx, kind: Kind) {
     let (original, clone): (Entity, Entity) = (context.source(), context.target());
     if context.moving() {
         context.queue_deferred(move |world, _| {
-            with::<C, _>(world, |mirror| mirror.moved.insert(original));
+            with(world, kind, |mirror| mirror.moved.insert(original));
         });
     } else {
         // The clone gets its components next. By the time that commands are applied it has them.
         context.queue_deferred(move |world, _| {
-            with::<C, _>(world, |mirror| mirror.cloned.insert(clone));
+            with(world, kind, |mirror| mirror.cloned.insert(clone));
             world.commands().queue(move |world: &mut World| {
-                with::<C, _>(world, |mirror| mirror.cloned.remove(&clone));
+                with(world, kind, |mirror| mirror.cloned.remove(&clone));
             });
         });
     }

@@ -1,14 +1,19 @@
-//! The trait of components that mirror pairs.
+//! Components that mirror pairs: what each of their types does for itself, and how the rest, which is compiled once, calls it.
 
 use super::error::MirrorError;
-use crate::{ops::Followed, relation::TraitsError, store::PairStore};
-use alloc::vec::Vec;
+use crate::{
+    ops::Followed,
+    relation::{TraitsError, UpdateMirror},
+    store::PairStore,
+};
+use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
-    component::{Component, Immutable},
+    component::{Component, ComponentId, Immutable},
     entity::Entity,
     world::World,
 };
-use bevy_reflect::{FromReflect, GetTypeRegistration, Typed};
+use bevy_reflect::{FromReflect, GetTypeRegistration, TypeRegistry, Typed};
+use core::any::{Any, TypeId};
 
 /// A component that shows pairs of its entity.
 pub(super) trait MirrorComponent:
@@ -48,6 +53,79 @@ pub(super) trait MirrorComponent:
 
     /// Notes what has changed without an event.
     fn note_silent_changes(world: &mut World);
+}
+
+/// A type of components that mirror pairs, for code that does not know it.
+pub(super) struct MirrorKind {
+    pub(super) component: TypeId,
+    pub(super) register: fn(&mut World) -> ComponentId,
+    /// Registers the type for reflection, with the `ReflectComponent` that scenes need if it is to be in them.
+    pub(super) register_type: fn(&mut TypeRegistry, in_scenes: bool),
+    /// See [`MirrorComponent`] for this and the next ones.
+    pub(super) start: fn(&mut World) -> Result<(), TraitsError>,
+    pub(super) relations: fn(&World) -> Vec<Followed>,
+    pub(super) shows_any: fn(&PairStore, Entity) -> bool,
+    pub(super) read: fn(&World, Entity) -> Box<dyn MirrorValue>,
+    pub(super) note_silent_changes: fn(&mut World),
+    /// The component of an entity.
+    pub(super) get: fn(&World, Entity) -> Option<Box<dyn MirrorValue>>,
+    /// One that lists no pairs.
+    pub(super) empty: fn() -> Box<dyn MirrorValue>,
+    /// Brings the components up to date after a change of a relation.
+    pub(super) update: UpdateMirror,
+    /// Adds a pair to the component of its source: see `write::push_last`.
+    pub(super) push_last: fn(&mut World, Kind, (Entity, Entity), Option<Followed>) -> bool,
+    /// Makes the component of an entity list its pairs: see `write::write_back`.
+    pub(super) write_back: fn(&mut World, Kind, Entity, bool, Option<Entity>),
+}
+
+pub(super) type Kind = &'static MirrorKind;
+
+impl MirrorKind {
+    /// Whether an entity has such a component.
+    pub(super) fn is_on(&self, world: &World, source: Entity) -> bool {
+        world.get_entity(source).is_ok_and(|source| source.contains_type_id(self.component))
+    }
+}
+
+/// A component outside of its entity, for code that does not know its type.
+pub(super) trait MirrorValue: Any + Send + Sync {
+    fn clone_boxed(&self) -> Box<dyn MirrorValue>;
+
+    /// [`MirrorComponent::is_same`]; false for another type.
+    fn is_same_as(&self, other: &dyn MirrorValue) -> bool;
+
+    /// See [`MirrorComponent::set_pairs`].
+    fn apply(&self, world: &mut World, source: Entity, errors: &mut Errors);
+}
+
+impl<C: MirrorComponent> MirrorValue for C {
+    fn clone_boxed(&self) -> Box<dyn MirrorValue> {
+        Box::new(self.clone())
+    }
+
+    fn is_same_as(&self, other: &dyn MirrorValue) -> bool {
+        (other as &dyn Any).downcast_ref().is_some_and(|other| self.is_same(other))
+    }
+
+    fn apply(&self, world: &mut World, source: Entity, errors: &mut Errors) {
+        self.set_pairs(world, source, errors);
+    }
+}
+
+/// An entity whose component may be outdated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) source: Entity,
+    /// The target of a pair that was inserted, if that is the change.
+    pub(super) inserted: Option<Entity>,
+}
+
+/// Anything may have changed.
+impl From<Entity> for Due {
+    fn from(source: Entity) -> Self {
+        Self { source, inserted: None }
+    }
 }
 
 /// Why a component is not, or not in full, what the pairs are now.

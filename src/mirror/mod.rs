@@ -47,6 +47,7 @@
 
 mod apply;
 mod component;
+mod erase;
 mod error;
 mod hooks;
 mod kind;
@@ -72,7 +73,9 @@ use crate::{
 };
 use alloc::vec::Vec;
 use bevy_ecs::world::World;
-use state::{Mirror, mirrors};
+use erase::kind_of;
+use kind::Kind;
+use state::mirrors;
 
 mod sealed {
     pub trait Sealed {}
@@ -149,7 +152,7 @@ pub trait WorldMirrorExt: sealed::Sealed {
 
 impl WorldMirrorExt for World {
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError> {
-        apply::start::<MirroredPairs<R>>(self)
+        apply::start(self, kind_of::<MirroredPairs<R>>())
     }
 
     fn receive_pairs<R: MirroredRelation>(&mut self) -> Result<(), TraitsError> {
@@ -157,12 +160,12 @@ impl WorldMirrorExt for World {
         if R::traits().despawns_any() {
             ops::set_traits(self, relation, RelationTraits::new().keep_ends())?;
         }
-        receive::start::<MirroredPairs<R>>(self)
+        receive::start(self, kind_of::<MirroredPairs<R>>())
     }
 
     fn mirror_runtime_pairs(&mut self) {
         // It has no traits that could be rejected.
-        let _ = apply::start::<RuntimeMirroredPairs>(self);
+        let _ = apply::start(self, kind_of::<RuntimeMirroredPairs>());
     }
 
     fn update_mirrors(&mut self) {
@@ -172,16 +175,16 @@ impl WorldMirrorExt for World {
 
 /// See [`WorldMirrorExt::update_mirrors`].
 pub(crate) fn update_all(world: &mut World) {
-    run_all(world, |mirror| mirror.maintain);
+    run_all(world, apply::maintain);
 }
 
 /// Brings the components up to date after an order of pairs has changed, which triggers no event.
 pub(crate) fn note_order(world: &mut World) {
-    run_all(world, |mirror| mirror.update);
+    run_all(world, |world, kind| write::update(world, kind, None));
 }
 
-fn run_all(world: &mut World, what: fn(&Mirror) -> fn(&mut World)) {
+fn run_all(world: &mut World, run: fn(&mut World, Kind)) {
     let Some(mirrors) = mirrors(world) else { return };
-    let all: Vec<fn(&mut World)> = mirrors.iter().map(what).collect();
-    all.into_iter().for_each(|run| run(world));
+    let all: Vec<Kind> = mirrors.iter().map(|mirror| mirror.kind).collect();
+    all.into_iter().for_each(|kind| run(world, kind));
 }

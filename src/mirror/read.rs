@@ -47,7 +47,7 @@ fn pair_reader<'w, R: MirroredRelation>(
 ) -> impl Fn(Entity) -> MirroredPair<R> + use<'w, R> {
     let values = if size_of::<R>() > 0 { world.get_resource::<PairData<R>>() } else { None };
     let places = || {
-        let mirror = mirrors(world)?.get::<MirroredPairs<R>>()?;
+        let mirror = mirrors(world)?.get(TypeId::of::<MirroredPairs<R>>())?;
         Some(&mirror.relations.get(&Followed::of::<R>())?.places)
     };
     let places = store.registry().entry(id).traits.is_ordered().then(places).flatten();

@@ -3,8 +3,8 @@
 use super::{
     component::{MirroredTarget, MirroredType},
     error::MirrorError,
-    kind::{Errors, MirrorComponent},
-    state::{Due, MAX_PLACE, MirroredIndex, with},
+    kind::{Due, Errors, Kind},
+    state::{MAX_PLACE, MirroredIndex, with},
     write,
 };
 use crate::{
@@ -72,8 +72,9 @@ pub(super) fn resolve<'a, P>(
 
 /// Makes the pairs that an entity has of a relation those of a component. `choose` returns the place of each, and the
 /// value that it is to get: `None` to keep the one that it has.
-pub(super) fn set_pairs<C: MirrorComponent, P>(
+pub(super) fn set_pairs<P>(
     world: &mut World,
+    kind: Kind,
     source: Entity,
     (key, entity): (Followed, Entity),
     pairs: Vec<Wanted<P>>,
@@ -95,7 +96,7 @@ pub(super) fn set_pairs<C: MirrorComponent, P>(
         wanted.push(WantedPair { target, value });
     }
     match ops::set_pairs(world, source, relation, wanted) {
-        Ok(()) => order_sources::<C>(world, source, (key, entity), &places),
+        Ok(()) => order_sources(world, kind, source, (key, entity), &places),
         Err(error) => {
             let source_entity = EntityName::new(world, source);
             errors.for_now.push(MirrorError::Refused { source_entity, error: Box::new(error) });
@@ -160,13 +161,14 @@ fn resolve_type(
 }
 
 /// Puts the sources of the targets in the order of the places that the component gives.
-fn order_sources<C: MirrorComponent>(
+fn order_sources(
     world: &mut World,
+    kind: Kind,
     source: Entity,
     (key, relation): (Followed, Entity),
     places: &[(Entity, Option<u64>)],
 ) {
-    write::read_journals::<C>(world, Some(key));
+    write::read_journals(world, kind, Some(key));
     for &(target, place) in places {
         let Some(place) = place else { continue };
         let Some((store, id)) = fetch::store(world).and_then(|store| Some((store, key.relation(store)?)))
@@ -178,7 +180,7 @@ fn order_sources<C: MirrorComponent>(
         }
         let mut sources: Vec<Entity> = store.relation(id).sources(target).collect();
         let mut assigned = Vec::new();
-        let is_ordered = with::<C, _>(world, |mirror| {
+        let is_ordered = with(world, kind, |mirror| {
             let Some(MirroredIndex { places, tied, .. }) = mirror.relations.get_mut(&key) else {
                 return true;
             };
@@ -206,8 +208,8 @@ fn order_sources<C: MirrorComponent>(
             // It cannot fail: these are the sources, and the relation is ordered.
             let _ = ops::order_sources(world, relation, target, &sources);
             // Those with the same place keep it for now: other components of the scene may set theirs.
-            write::read_journals::<C>(world, Some(key));
-            with::<C, _>(world, |mirror| {
+            write::read_journals(world, kind, Some(key));
+            with(world, kind, |mirror| {
                 let Some(MirroredIndex { places, .. }) = mirror.relations.get_mut(&key) else { return };
                 for (&source, place) in sources.iter().zip(assigned) {
                     place.into_iter().for_each(|place| places.set(source, target, place));
@@ -219,9 +221,9 @@ fn order_sources<C: MirrorComponent>(
 
 /// Gives new places to sources of a target that have the same place, in their present order. Only once the rest of a scene
 /// is there, which may set other places.
-pub(super) fn break_ties<C: MirrorComponent>(world: &mut World) {
+pub(super) fn break_ties(world: &mut World, kind: Kind) {
     let take = |(&key, index): (&Followed, &mut MirroredIndex)| (key, core::mem::take(&mut index.tied));
-    let tied = with::<C, _>(world, |mirror| mirror.relations.iter_mut().map(take).collect::<Vec<_>>());
+    let tied = with(world, kind, |mirror| mirror.relations.iter_mut().map(take).collect::<Vec<_>>());
     let tied = tied.unwrap_or_default().into_iter().flat_map(|(key, targets)| {
         let targets: Vec<Entity> = targets.into_iter().collect();
         targets.into_iter().map(move |target| (key, target))
@@ -231,13 +233,13 @@ pub(super) fn break_ties<C: MirrorComponent>(world: &mut World) {
         let store = fetch::store(world);
         let Some((store, id)) = store.and_then(|store| Some((store, key.relation(store)?))) else { continue };
         let order: Vec<Entity> = store.relation(id).sources(target).collect();
-        with::<C, _>(world, |mirror| {
+        with(world, kind, |mirror| {
             let Some(MirroredIndex { places, .. }) = mirror.relations.get_mut(&key) else { return };
             mirror.due.extend(places.reorder(target, &order).into_iter().map(Due::from));
         });
         any = true;
     }
     if any {
-        write::update::<C>(world, None);
+        write::update(world, kind, None);
     }
 }

@@ -1,7 +1,12 @@
 //! Which relations are mirrored in which components, and what is still to be done for them.
 
+use super::{
+    error::MirrorError,
+    kind::{Due, Kind, MirrorValue},
+};
 use crate::{fetch, ops::Followed, store::Cursor};
 use alloc::{
+    boxed::Box,
     collections::{BTreeMap, VecDeque},
     string::String,
     vec::Vec,
@@ -13,11 +18,11 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 use core::{any::TypeId, sync::atomic::AtomicUsize};
+use smallvec::SmallVec;
 
 /// The state of the components of one type.
 pub(super) struct Mirror {
-    /// The type of the component.
-    pub(super) component: TypeId,
+    pub(super) kind: Kind,
     /// The relations whose pairs it shows.
     pub(super) relations: BTreeMap<Followed, MirroredIndex>,
     /// The entities whose components may be outdated.
@@ -36,10 +41,37 @@ pub(super) struct Mirror {
     pub(super) cloned: EntityHashSet,
     /// How often values had been lent to be written in place, and the tick at which that was read.
     pub(super) lent: (u64, Tick),
-    /// Brings the components up to date.
-    pub(super) update: fn(&mut World),
-    /// Does everything that is due.
-    pub(super) maintain: fn(&mut World),
+    /// If another world decides the pairs: what has arrived and is not, or not in full, what the pairs are.
+    ///
+    /// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives
+    /// would trigger no hook.
+    pub(super) unmet: BTreeMap<Entity, Arrived>,
+    /// Components of scenes that a rule has refused. It may allow them once the rest of the scene is there.
+    pub(super) waiting: VecDeque<Refused>,
+}
+
+/// A component that has arrived for an entity, and that lists other pairs than this has.
+pub(super) struct Arrived {
+    /// `None` if nothing had arrived: then the pairs come from components of other entities.
+    pub(super) component: Option<Box<dyn MirrorValue>>,
+    pub(super) why: Why,
+}
+
+/// Why the pairs are not what has arrived.
+pub(super) enum Why {
+    /// A rule has refused it. Reported once.
+    Refused { unreported: Vec<MirrorError>, is_reported: bool },
+    /// Components of these entities have changed its pairs: one of those, or its own, is outdated.
+    ChangedBy(SmallVec<[Entity; 2]>),
+}
+
+/// A component that a rule has refused.
+pub(super) struct Refused {
+    pub(super) source: Entity,
+    pub(super) wanted: Box<dyn MirrorValue>,
+    /// What the pairs were then. If they have been changed since, they stay.
+    pub(super) then: Box<dyn MirrorValue>,
+    pub(super) errors: Vec<MirrorError>,
 }
 
 /// A relation whose pairs are mirrored.
@@ -51,21 +83,6 @@ pub(super) struct MirroredIndex {
     pub(super) tied: EntityHashSet,
     /// Its name when components were checked last, if they list that.
     pub(super) name: Option<String>,
-}
-
-/// An entity whose component may be outdated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Due {
-    pub(super) source: Entity,
-    /// The target of a pair that was inserted, if that is the change.
-    pub(super) inserted: Option<Entity>,
-}
-
-/// Anything may have changed.
-impl From<Entity> for Due {
-    fn from(source: Entity) -> Self {
-        Self { source, inserted: None }
-    }
 }
 
 /// The highest place in a component: there is room for new pairs behind it.
@@ -133,12 +150,12 @@ impl Places {
 pub(crate) struct Mirrors(Vec<Mirror>);
 
 impl Mirrors {
-    pub(super) fn get<C: 'static>(&self) -> Option<&Mirror> {
-        self.0.iter().find(|mirror| mirror.component == TypeId::of::<C>())
+    pub(super) fn get(&self, component: TypeId) -> Option<&Mirror> {
+        self.0.iter().find(|mirror| mirror.kind.component == component)
     }
 
-    pub(super) fn get_mut<C: 'static>(&mut self) -> Option<&mut Mirror> {
-        self.0.iter_mut().find(|mirror| mirror.component == TypeId::of::<C>())
+    fn get_mut(&mut self, component: TypeId) -> Option<&mut Mirror> {
+        self.0.iter_mut().find(|mirror| mirror.kind.component == component)
     }
 
     pub(super) fn push(&mut self, mirror: Mirror) {
@@ -158,17 +175,23 @@ pub(super) fn mirrors(world: &World) -> Option<&Mirrors> {
     fetch::resource(world, &COMPONENT)
 }
 
-/// Calls a function with the mirror of a component type, if there is one.
-pub(super) fn with<C: 'static, T>(world: &mut World, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
-    with_deferred::<C, T>(&mut DeferredWorld::from(world), run)
+/// The mirror in components of a kind, if they mirror pairs already.
+pub(super) fn mirror(world: &World, kind: Kind) -> Option<&Mirror> {
+    mirrors(world)?.get(kind.component)
+}
+
+/// Calls a function with the [`mirror`].
+pub(super) fn with<T>(world: &mut World, kind: Kind, run: impl FnOnce(&mut Mirror) -> T) -> Option<T> {
+    with_deferred(&mut DeferredWorld::from(world), kind, run)
 }
 
 /// [`with`] for hooks.
-pub(super) fn with_deferred<C: 'static, T>(
+pub(super) fn with_deferred<T>(
     world: &mut DeferredWorld<'_>,
+    kind: Kind,
     run: impl FnOnce(&mut Mirror) -> T,
 ) -> Option<T> {
-    fetch::deferred_resource::<Mirrors>(world, &COMPONENT)?.get_mut::<C>().map(run)
+    fetch::deferred_resource::<Mirrors>(world, &COMPONENT)?.get_mut(kind.component).map(run)
 }
 
 #[cfg(test)]

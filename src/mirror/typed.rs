@@ -1,12 +1,12 @@
 //! [`MirroredPairs`] as a component that mirrors pairs.
 
 use super::{
-    apply::maintain,
     component::{MirroredPair, MirroredPairs, MirroredRelation, is_same_value},
-    kind::{Errors, MirrorComponent},
+    erase::kind_of,
+    kind::{Due, Errors, MirrorComponent},
     read::{read, read_last},
     set::{Wanted, resolve, set_pairs},
-    state::{Due, with},
+    state::{mirror, with},
     write,
 };
 use crate::{
@@ -25,7 +25,7 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
 
     fn start(world: &mut World) -> Result<(), TraitsError> {
         ops::register_relation::<R>(world)?;
-        write::start::<Self>(world, !R::traits().is_transient(), maintain::<Self>);
+        write::start(world, kind_of::<Self>(), !R::traits().is_transient());
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
         let choose = |world: &World, stored, wanted: Wanted<&MirroredPair<R>>, _: &mut Errors| {
             (wanted.mirrored.place, changed_value(world, stored, wanted))
         };
-        set_pairs::<Self, _>(world, source, (Followed::of::<R>(), entity), pairs, choose, errors);
+        set_pairs(world, kind_of::<Self>(), source, (Followed::of::<R>(), entity), pairs, choose, errors);
     }
 
     fn note_silent_changes(world: &mut World) {
@@ -111,7 +111,8 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
 
 /// Notes the pairs whose values were written in place since the last call.
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
-    let Some((seen, since)) = with::<MirroredPairs<R>, _>(world, |mirror| mirror.lent) else { return };
+    let kind = kind_of::<MirroredPairs<R>>();
+    let Some((seen, since)) = mirror(world, kind).map(|mirror| mirror.lent) else { return };
     let Some(values) = world.get_resource::<PairData<R>>().filter(|values| values.lent() != seen) else {
         return;
     };
@@ -131,7 +132,7 @@ fn note_written_values<R: MirroredRelation>(world: &mut World) {
         index.iter().filter(|&(source, target)| is_newer(source, target)).map(|(source, _)| source).collect();
     // What is written from now on has a later tick.
     world.increment_change_tick();
-    with::<MirroredPairs<R>, _>(world, |mirror| {
+    with(world, kind, |mirror| {
         mirror.lent = (lent, now);
         mirror.due.extend(written.into_iter().map(Due::from));
     });

@@ -2,77 +2,60 @@
 
 use super::{
     error::MirrorError,
-    kind::{Errors, MirrorComponent},
+    kind::{Errors, Kind, MirrorValue},
+    state::{Arrived, Why, mirror, with},
 };
 use alloc::{collections::BTreeMap, vec::Vec};
-use bevy_ecs::{entity::Entity, resource::Resource, world::World};
+use bevy_ecs::{entity::Entity, world::World};
 use core::mem::take;
 use smallvec::SmallVec;
 
-/// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives would
-/// trigger no hook.
-#[derive(Resource)]
-struct Unmet<C: MirrorComponent>(BTreeMap<Entity, Arrived<C>>);
-
-struct Arrived<C> {
-    /// `None` if nothing had arrived: then the pairs come from components of other entities.
-    component: Option<C>,
-    why: Why,
-}
-
-/// Why the pairs are not what has arrived.
-pub(super) enum Why {
-    /// A rule has refused it. Reported once.
-    Refused { unreported: Vec<MirrorError>, is_reported: bool },
-    /// Components of these entities have changed its pairs: one of those, or its own, is outdated.
-    ChangedBy(SmallVec<[Entity; 2]>),
-}
-
-/// Keeps what has arrived from now on.
-pub(super) fn start<C: MirrorComponent>(world: &mut World) {
-    world.get_resource_or_insert_with(|| Unmet::<C>(BTreeMap::new()));
-}
-
-pub(super) fn is_empty<C: MirrorComponent>(world: &World) -> bool {
-    world.get_resource::<Unmet<C>>().is_none_or(|unmet| unmet.0.is_empty())
+pub(super) fn is_empty(world: &World, kind: Kind) -> bool {
+    mirror(world, kind).is_none_or(|mirror| mirror.unmet.is_empty())
 }
 
 /// Whether the pairs of an entity differ from those that have arrived for it.
-pub(super) fn is_unmet<C: MirrorComponent>(world: &World, source: Entity) -> bool {
-    arrived::<C>(world, source).is_some()
+pub(super) fn is_unmet(world: &World, kind: Kind, source: Entity) -> bool {
+    arrived(world, kind, source).is_some()
 }
 
 /// What has arrived for an entity whose pairs differ from it.
-pub(super) fn arrived<C: MirrorComponent>(world: &World, source: Entity) -> Option<&C> {
-    world.get_resource::<Unmet<C>>()?.0.get(&source)?.component.as_ref()
+pub(super) fn arrived(world: &World, kind: Kind, source: Entity) -> Option<&dyn MirrorValue> {
+    mirror(world, kind)?.unmet.get(&source)?.component.as_deref()
 }
 
 /// Forgets what had arrived for an entity.
-pub(super) fn forget<C: MirrorComponent>(world: &mut World, source: Entity) {
-    with_unmet::<C, _>(world, |unmet| unmet.0.remove(&source).map(drop));
+pub(super) fn forget(world: &mut World, kind: Kind, source: Entity) {
+    with_unmet(world, kind, |unmet| unmet.remove(&source).map(drop));
 }
 
 /// Notes whether the pairs of an entity are what has arrived for it.
-pub(super) fn note<C: MirrorComponent>(world: &mut World, source: Entity, component: &C, errors: &Errors) {
-    with_unmet::<C, _>(world, |unmet| {
-        let before = unmet.0.remove(&source);
+pub(super) fn note(
+    world: &mut World,
+    kind: Kind,
+    source: Entity,
+    component: &dyn MirrorValue,
+    errors: &Errors,
+) {
+    with_unmet(world, kind, |unmet| {
+        let before = unmet.remove(&source);
         if errors.for_now.is_empty() {
             return;
         }
         let is_reported = matches!(before, Some(Arrived { why: Why::Refused { is_reported: true, .. }, .. }));
         let unreported = if is_reported { Vec::new() } else { errors.for_now.clone() };
         let why = Why::Refused { unreported, is_reported };
-        unmet.0.insert(source, Arrived { component: Some(component.clone()), why });
+        unmet.insert(source, Arrived { component: Some(component.clone_boxed()), why });
     });
 }
 
 /// Notes that what has arrived for `by` changes the pairs of an entity.
-pub(super) fn note_changed<C: MirrorComponent>(world: &mut World, source: Entity, by: Entity) {
-    let component = world.get::<C>(source).cloned();
-    with_unmet::<C, _>(world, |unmet| {
+pub(super) fn note_changed(world: &mut World, kind: Kind, source: Entity, by: Entity) {
+    let component = (kind.get)(world, source);
+    with_unmet(world, kind, |unmet| {
         let new = || Arrived { component, why: Why::ChangedBy(SmallVec::new()) };
         // What was refused is tried again anyway.
-        if let Why::ChangedBy(all) = &mut unmet.0.entry(source).or_insert_with(new).why
+        if let Why::ChangedBy(all) = &mut unmet.entry(source).or_insert_with(new).why
             && !all.contains(&by)
         {
             all.push(by);
@@ -81,17 +64,17 @@ pub(super) fn note_changed<C: MirrorComponent>(world: &mut World, source: Entity
 }
 
 /// The entities whose pairs differ from what has arrived, for one of some reasons.
-pub(super) fn entities<C: MirrorComponent>(world: &mut World, is_one: impl Fn(&Why) -> bool) -> Vec<Entity> {
-    with_unmet::<C, _>(world, |unmet| {
-        let found = unmet.0.iter().filter(|(_, arrived)| is_one(&arrived.why));
+pub(super) fn entities(world: &mut World, kind: Kind, is_one: impl Fn(&Why) -> bool) -> Vec<Entity> {
+    with_unmet(world, kind, |unmet| {
+        let found = unmet.iter().filter(|(_, arrived)| is_one(&arrived.why));
         found.map(|(&source, _)| source).collect()
     })
 }
 
 /// The entities whose components have changed the pairs of others.
-pub(super) fn causes<C: MirrorComponent>(world: &mut World) -> Vec<Entity> {
-    with_unmet::<C, _>(world, |unmet| {
-        let by = unmet.0.values().filter_map(|arrived| match &arrived.why {
+pub(super) fn causes(world: &mut World, kind: Kind) -> Vec<Entity> {
+    with_unmet(world, kind, |unmet| {
+        let by = unmet.values().filter_map(|arrived| match &arrived.why {
             Why::ChangedBy(by) => Some(by),
             Why::Refused { .. } => None,
         });
@@ -100,9 +83,9 @@ pub(super) fn causes<C: MirrorComponent>(world: &mut World) -> Vec<Entity> {
 }
 
 /// The errors that were not reported yet; they count as reported now.
-pub(super) fn take_unreported<C: MirrorComponent>(world: &mut World) -> Vec<MirrorError> {
-    with_unmet::<C, _>(world, |unmet| {
-        let refused = unmet.0.values_mut().filter_map(|arrived| match &mut arrived.why {
+pub(super) fn take_unreported(world: &mut World, kind: Kind) -> Vec<MirrorError> {
+    with_unmet(world, kind, |unmet| {
+        let refused = unmet.values_mut().filter_map(|arrived| match &mut arrived.why {
             Why::Refused { unreported, is_reported } => {
                 *is_reported = true;
                 Some(take(unreported))
@@ -113,6 +96,12 @@ pub(super) fn take_unreported<C: MirrorComponent>(world: &mut World) -> Vec<Mirr
     })
 }
 
-fn with_unmet<C: MirrorComponent, T: Default>(world: &mut World, run: impl FnOnce(&mut Unmet<C>) -> T) -> T {
-    world.get_resource_mut::<Unmet<C>>().map_or_else(T::default, |unmet| run(unmet.into_inner()))
+/// Where no other world decides the pairs there is nothing to note.
+fn with_unmet<T: Default>(
+    world: &mut World,
+    kind: Kind,
+    run: impl FnOnce(&mut BTreeMap<Entity, Arrived>) -> T,
+) -> T {
+    let unmet = with(world, kind, |mirror| mirror.is_received.then(|| run(&mut mirror.unmet)));
+    unmet.flatten().unwrap_or_default()
 }

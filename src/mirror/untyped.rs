@@ -1,14 +1,14 @@
 //! [`RuntimeMirroredPairs`] as a component that mirrors pairs.
 
 use super::{
-    apply::maintain,
     component::is_same_value,
+    erase::kind_of,
     error::MirrorError,
-    kind::{Errors, MirrorComponent},
+    kind::{Due, Errors, Kind, MirrorComponent},
     read::{read_own_value, read_target},
     runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation},
     set::{Wanted, resolve, set_pairs, to_stored, value_type},
-    state::{Due, mirrors, with},
+    state::{mirror, with},
     write,
 };
 use crate::{
@@ -28,15 +28,17 @@ use alloc::{
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::TypeRegistry;
 
+const KIND: Kind = kind_of::<RuntimeMirroredPairs>();
+
 impl MirrorComponent for RuntimeMirroredPairs {
     type Pair = RuntimeMirroredPair;
 
     fn start(world: &mut World) -> Result<(), TraitsError> {
         ops::use_store(world);
         ops::announce_relations(world, |world, relation| {
-            write::follow::<Self>(world, Followed::Entity(relation));
+            write::follow(world, KIND, Followed::Entity(relation));
         });
-        write::start::<Self>(world, true, maintain::<Self>);
+        write::start(world, KIND, true);
         Ok(())
     }
 
@@ -56,7 +58,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
 
     fn read(world: &World, source: Entity) -> Self {
         let Some(store) = fetch::store(world) else { return Self::default() };
-        let mirror = mirrors(world).and_then(|mirrors| mirrors.get::<Self>());
+        let mirror = mirror(world, KIND);
         let mut pairs = Vec::new();
         for id in shown(store, source) {
             let (entry, index) = (store.registry().entry(id), store.relation(id));
@@ -126,7 +128,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
 
     /// Notes the sources of relations that have another name.
     fn note_silent_changes(world: &mut World) {
-        let mirror = mirrors(world).and_then(|mirrors| mirrors.get::<Self>());
+        let mirror = mirror(world, KIND);
         let Some((store, mirror)) = fetch::store(world).zip(mirror) else { return };
         let mut due: Vec<Entity> = Vec::new();
         let mut renamed: Vec<(Followed, Option<String>)> = Vec::new();
@@ -138,7 +140,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
                 due.extend(store.relation(id).all_sources());
             }
         }
-        with::<Self, _>(world, |mirror| {
+        with(world, KIND, |mirror| {
             for (key, name) in renamed {
                 mirror.relations.get_mut(&key).into_iter().for_each(|index| index.name.clone_from(&name));
             }
@@ -242,7 +244,7 @@ fn set_some(
     }
     let listed = listed.iter().map(|pair| (&pair.target, *pair));
     let pairs = resolve(world, source, relation, listed, errors);
-    set_pairs::<RuntimeMirroredPairs, _>(world, source, (key, relation), pairs, choose, errors);
+    set_pairs(world, KIND, source, (key, relation), pairs, choose, errors);
 }
 
 /// The place of a pair, and the value that it is to get: `None` if it has that already.

@@ -1,8 +1,8 @@
 //! Writing the components from the store.
 
 use super::{
-    kind::MirrorComponent,
-    state::{Due, Mirror, MirroredIndex, Mirrors, Places, mirrors, with},
+    kind::{Due, Kind, MirrorComponent},
+    state::{Mirror, MirroredIndex, Mirrors, Places, mirror, with},
     unmet,
 };
 use crate::{
@@ -17,24 +17,19 @@ use alloc::{
 };
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
-    component::Component,
     entity::{Entity, EntityHashSet},
     reflect::{AppTypeRegistry, ReflectComponent},
     world::World,
 };
-use core::{
-    any::TypeId,
-    marker::PhantomData,
-    mem::{forget, replace, take},
-};
+use core::mem::{forget, replace, take};
 use smallvec::{SmallVec, smallvec};
 
-/// Writes components of this type from now on.
-pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, maintain: fn(&mut World)) {
-    let is_started = mirrors(world).is_some_and(|mirrors| mirrors.get::<C>().is_some());
+/// Writes components of this kind from now on.
+pub(super) fn start(world: &mut World, kind: Kind, in_scenes: bool) {
+    let is_started = mirror(world, kind).is_some();
     // If there is no registry any more, it has been taken out of the world for the time being.
     if !is_started || world.contains_resource::<AppTypeRegistry>() {
-        register_types::<C>(world, in_scenes);
+        register_type(world, kind, in_scenes);
     }
     if is_started {
         return;
@@ -43,9 +38,9 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
     // What is written from now on has a later tick.
     let tick = world.increment_change_tick();
     // Components that were inserted before are applied: each by a command that waits, or at the next maintenance.
-    let written = holders::<C>(world).into_iter().collect();
+    let written = holders(world, kind).into_iter().collect();
     world.get_resource_or_init::<Mirrors>().push(Mirror {
-        component: TypeId::of::<C>(),
+        kind,
         relations: BTreeMap::new(),
         due: VecDeque::new(),
         written,
@@ -55,33 +50,29 @@ pub(super) fn start<C: MirrorComponent>(world: &mut World, in_scenes: bool, main
         moved: EntityHashSet::default(),
         cloned: EntityHashSet::default(),
         lent: (0, tick),
-        update: |world| update::<C>(world, None),
-        maintain,
+        unmet: BTreeMap::new(),
+        waiting: VecDeque::new(),
     });
-    mend::<C>(world);
-    update::<C>(world, None);
+    mend(world, kind);
+    update(world, kind, None);
 }
 
-/// Registers the component for reflection, with the `ReflectComponent` that scenes need unless they are to leave it out.
-fn register_types<C: MirrorComponent>(world: &mut World, in_scenes: bool) {
+/// Registers the component for reflection, unless it is already.
+fn register_type(world: &mut World, kind: Kind, in_scenes: bool) {
     let registry = world.get_resource_or_init::<AppTypeRegistry>().clone();
     // While a scene is applied, the registry is locked for reading: to lock it for writing would be a deadlock.
     let is_known = registry
         .read()
-        .get(TypeId::of::<C>())
+        .get(kind.component)
         .is_some_and(|known| known.data::<ReflectComponent>().is_some() == in_scenes);
     if !is_known {
-        let mut registry = registry.write();
-        registry.register::<C>();
-        if in_scenes {
-            registry.register_type_data::<C, ReflectComponent>();
-        }
+        (kind.register_type)(&mut registry.write(), in_scenes);
     }
 }
 
 /// Shows the pairs of one more relation in components of this type.
-pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed) {
-    if with::<C, _>(world, |mirror| mirror.relations.contains_key(&key)) != Some(false) {
+pub(super) fn follow(world: &mut World, kind: Kind, key: Followed) {
+    if with(world, kind, |mirror| mirror.relations.contains_key(&key)) != Some(false) {
         return;
     }
     // A relation without pairs has nothing to read.
@@ -92,25 +83,25 @@ pub(super) fn follow<C: MirrorComponent>(world: &mut World, key: Followed) {
     let cursor = unused.unwrap_or_default();
     let index =
         MirroredIndex { cursor, places: Places::default(), tied: EntityHashSet::default(), name: None };
-    with::<C, _>(world, |mirror| mirror.relations.insert(key, index));
-    ask_for_updates::<C>(world, key);
+    with(world, kind, |mirror| mirror.relations.insert(key, index));
+    ask_for_updates(world, kind, key);
 }
 
 /// Makes each change of the pairs of a relation update the components.
-fn ask_for_updates<C: MirrorComponent>(world: &mut World, key: Followed) {
-    let component = world.register_component::<C>();
+fn ask_for_updates(world: &mut World, kind: Kind, key: Followed) {
+    let component = (kind.register)(world);
     let Some(store) = fetch::store_mut(world) else { return };
     let Some(id) = key.relation(store) else { return };
     store.keep_journal(id).record_replaced_values();
     if store.registry().entry(id).mirror.is_none_or(|(known, _)| known != component) {
-        ops::set_mirror(world, id, Some((component, update_relation::<C>)));
+        ops::set_mirror(world, id, Some((component, kind.update)));
     }
 }
 
 /// Follows the relations that are to be mirrored, and no others.
-pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
-    let known = with::<C, _>(world, |mirror| mirror.relations.keys().copied().collect::<Vec<_>>());
-    let relations = C::relations(world);
+pub(super) fn mend(world: &mut World, kind: Kind) {
+    let known = with(world, kind, |mirror| mirror.relations.keys().copied().collect::<Vec<_>>());
+    let relations = (kind.relations)(world);
     for key in known.unwrap_or_default() {
         let is_wanted = relations.binary_search(&key).is_ok();
         // If the type has no entity, its relation gets one with its next use.
@@ -120,21 +111,21 @@ pub(super) fn mend<C: MirrorComponent>(world: &mut World) {
         if let Some(id) = fetch::store(world).and_then(|store| key.relation(store)) {
             ops::set_mirror(world, id, None);
         }
-        let holders = holders::<C>(world);
-        with::<C, _>(world, |mirror| {
+        let holders = holders(world, kind);
+        with(world, kind, |mirror| {
             mirror.relations.remove(&key);
             mirror.due.extend(holders.into_iter().map(Due::from));
         });
     }
     for key in relations {
-        follow::<C>(world, key);
-        ask_for_updates::<C>(world, key);
+        follow(world, kind, key);
+        ask_for_updates(world, kind, key);
     }
 }
 
 /// Brings the components up to date after a change of a relation.
-fn update_relation<C: MirrorComponent>(world: &mut World, id: RelationId) {
-    if write_appended::<C>(world, id) {
+pub(super) fn update_relation(world: &mut World, kind: Kind, id: RelationId) {
+    if append(world, kind, id) {
         return;
     }
     let key = fetch::store(world).and_then(|store| {
@@ -143,25 +134,20 @@ fn update_relation<C: MirrorComponent>(world: &mut World, id: RelationId) {
     });
     if key.is_none() {
         // The relation is gone.
-        mend::<C>(world);
+        mend(world, kind);
     }
-    update::<C>(world, key);
+    update(world, kind, key);
 }
 
 /// If the only change is one more pair of a source, behind its others: adds it to the component. False otherwise.
-fn write_appended<C: MirrorComponent>(world: &mut World, id: RelationId) -> bool {
-    let Some((source, key, pair, count)) = appended::<C>(world, id) else { return false };
-    let writing = Writing::<C>::new(world, source, |mirror| {
-        mirror.relations.get_mut(&key).into_iter().for_each(|index| index.cursor.step());
-    });
-    push::<C>(writing, source, pair, count);
-    true
+fn append(world: &mut World, kind: Kind, id: RelationId) -> bool {
+    appended(world, kind, id)
+        .is_some_and(|(key, source, target)| (kind.push_last)(world, kind, (source, target), Some(key)))
 }
 
-/// The only change since the components were written, if it is a pair that is the last of its source: the source, the relation,
-/// the pair, and the number of pairs of the source.
-fn appended<C: MirrorComponent>(world: &World, id: RelationId) -> Option<(Entity, Followed, C::Pair, usize)> {
-    let mirror = mirrors(world)?.get::<C>()?;
+/// The only change since the components were written, if it is one more pair: the relation, and the pair.
+fn appended(world: &World, kind: Kind, id: RelationId) -> Option<(Followed, Entity, Entity)> {
+    let mirror = mirror(world, kind)?;
     if mirror.is_received || !mirror.due.is_empty() || !mirror.written.is_empty() {
         return None;
     }
@@ -170,16 +156,24 @@ fn appended<C: MirrorComponent>(world: &World, id: RelationId) -> Option<(Entity
     let key = Followed::of_id(store, id);
     let changes = index.journal()?.since(mirror.relations.get(&key)?.cursor)?;
     let &[Change { source, target, kind: PairDeltaKind::Inserted }] = changes else { return None };
-    if entry.traits.is_ordered() {
-        return None;
-    }
-    let (pair, count) = C::read_last(world, source, target)?;
-    let is_next = count == 1 || world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count);
-    (is_next && world.entities().contains_spawned(source)).then_some((source, key, pair, count))
+    let is_simple = !entry.traits.is_ordered() && world.entities().contains_spawned(source);
+    is_simple.then_some((key, source, target))
 }
 
-/// Adds the last pair of an entity to its component. `count` is the number of its pairs.
-fn push<C: MirrorComponent>(writing: Writing<'_, C>, source: Entity, pair: C::Pair, count: usize) {
+/// Adds a pair to the component of its source, if it is the last of that, and the only one that the component lacks. False
+/// otherwise. The source may have none yet if the pair is the `only` change, which is of this relation.
+pub(super) fn push_last<C: MirrorComponent>(
+    world: &mut World,
+    kind: Kind,
+    (source, target): (Entity, Entity),
+    only: Option<Followed>,
+) -> bool {
+    let Some((pair, count)) = C::read_last(world, source, target) else { return false };
+    let is_first = count == 1 && only.is_some();
+    if !is_first && world.get::<C>(source).is_none_or(|there| there.pairs().len() + 1 != count) {
+        return false;
+    }
+    let writing = Writing::new(world, kind, source, only);
     if count == 1 {
         if let Ok(mut source) = writing.world.get_entity_mut(source) {
             source.insert(C::of_pair(pair));
@@ -188,51 +182,51 @@ fn push<C: MirrorComponent>(writing: Writing<'_, C>, source: Entity, pair: C::Pa
         let _ = writing.world.modify_component(source, |there: &mut C| there.push(pair));
     }
     writing.finish();
+    true
 }
 
 /// Brings the components up to date: after changes of one relation, or of any.
-pub(super) fn update<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
-    read_journals::<C>(world, changed);
-    while let Some(due) = with::<C, _>(world, |mirror| mirror.due.pop_front()).flatten() {
-        let mut reading = Reading::<C> { world, source: Some(due.source), component: PhantomData };
-        write_back::<C>(reading.world, due);
+pub(super) fn update(world: &mut World, kind: Kind, changed: Option<Followed>) {
+    read_journals(world, kind, changed);
+    while let Some(due) = with(world, kind, |mirror| mirror.due.pop_front()).flatten() {
+        let mut reading = Reading { world, kind, source: Some(due.source) };
+        write_due(reading.world, kind, due);
         reading.source = None;
     }
 }
 
 /// The pairs of an entity are being read, which copies and compares values: if users' code panics, it is due again.
-struct Reading<'w, C: MirrorComponent> {
+struct Reading<'w> {
     world: &'w mut World,
+    kind: Kind,
     source: Option<Entity>,
-    component: PhantomData<C>,
 }
 
-impl<C: MirrorComponent> Drop for Reading<'_, C> {
+impl Drop for Reading<'_> {
     fn drop(&mut self) {
         if let Some(source) = self.source {
-            with::<C, _>(self.world, |mirror| mirror.due.push_back(source.into()));
+            with(self.world, self.kind, |mirror| mirror.due.push_back(source.into()));
         }
     }
 }
 
 /// Notes the entities whose components may be outdated.
-pub(super) fn read_journals<C: MirrorComponent>(world: &mut World, changed: Option<Followed>) {
+pub(super) fn read_journals(world: &mut World, kind: Kind, changed: Option<Followed>) {
     let keys: SmallVec<[Followed; 1]> = match changed {
         Some(key) => smallvec![key],
-        None => with::<C, _>(world, |mirror| mirror.relations.keys().copied().collect()).unwrap_or_default(),
+        None => with(world, kind, |mirror| mirror.relations.keys().copied().collect()).unwrap_or_default(),
     };
-    keys.into_iter().for_each(|key| read_journal::<C>(world, key));
+    keys.into_iter().for_each(|key| read_journal(world, kind, key));
 }
 
-fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
-    let Some(cursor) = with::<C, _>(world, |mirror| Some(mirror.relations.get(&key)?.cursor)).flatten()
-    else {
+fn read_journal(world: &mut World, kind: Kind, key: Followed) {
+    let Some(cursor) = with(world, kind, |mirror| Some(mirror.relations.get(&key)?.cursor)).flatten() else {
         return;
     };
     if fetch::store(world).is_some_and(|store| key.is_current(store, cursor)) {
         return;
     }
-    let places = with::<C, _>(world, |mirror| Some(take(&mut mirror.relations.get_mut(&key)?.places)));
+    let places = with(world, kind, |mirror| Some(take(&mut mirror.relations.get_mut(&key)?.places)));
     let Some(mut places) = places.flatten() else { return };
     let mut due: Vec<Due> = Vec::new();
     let mut reordered = EntityHashSet::default();
@@ -275,9 +269,9 @@ fn read_journal<C: MirrorComponent>(world: &mut World, key: Followed) {
     }
     if !is_known {
         // Components of entities without pairs are removed.
-        due.extend(holders::<C>(world).into_iter().map(Due::from));
+        due.extend(holders(world, kind).into_iter().map(Due::from));
     }
-    with::<C, _>(world, |mirror| {
+    with(world, kind, |mirror| {
         if let Some(index) = mirror.relations.get_mut(&key) {
             index.places = places;
             index.cursor = end;
@@ -311,14 +305,14 @@ fn read_all(store: &PairStore, id: RelationId, places: Option<&mut Places>) -> V
 }
 
 /// Every entity with a component, also those that queries skip.
-fn holders<C: Component>(world: &World) -> Vec<Entity> {
-    let Some(id) = world.component_id::<C>() else { return Vec::new() };
+fn holders(world: &World, kind: Kind) -> Vec<Entity> {
+    let Some(id) = world.components().get_id(kind.component) else { return Vec::new() };
     let archetypes = world.archetypes().iter().filter(|archetype| archetype.contains(id));
     archetypes.flat_map(Archetype::entities).map(ArchetypeEntity::id).collect()
 }
 
-/// Makes the component of an entity list its pairs. Nothing is written if it does already.
-fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
+/// Makes the component of an entity list its pairs.
+fn write_due(world: &mut World, kind: Kind, due: Due) {
     let source = due.source;
     // A component that was written meanwhile is applied first, and then written back.
     let may_write = |mirror: &mut Mirror| {
@@ -326,29 +320,38 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
         (!mirror.written.contains(&source)).then_some((mirror.is_received, settling))
     };
     let is_spawned = world.entities().contains_spawned(source);
-    let Some((is_received, settling)) = with::<C, _>(world, may_write).flatten().filter(|_| is_spawned)
-    else {
+    let Some((is_received, settling)) = with(world, kind, may_write).flatten().filter(|_| is_spawned) else {
         return;
     };
     // Other changes of the entity are due separately.
-    if !is_received
-        && let Some((pair, count)) = due.inserted.and_then(|target| C::read_last(world, source, target))
-        && world.get::<C>(source).is_some_and(|there| there.pairs().len() + 1 == count)
-    {
-        return push::<C>(Writing::new(world, source, |_| ()), source, pair, count);
+    let pushes = |target| (kind.push_last)(world, kind, (source, target), None);
+    if !is_received && due.inserted.is_some_and(pushes) {
+        return;
     }
+    (kind.write_back)(world, kind, source, is_received, settling);
+}
+
+/// Makes the component of an entity list its pairs. Nothing is written if it does already. `settling` is the entity whose
+/// component, which has arrived, may have changed the pairs.
+pub(super) fn write_back<C: MirrorComponent>(
+    world: &mut World,
+    kind: Kind,
+    source: Entity,
+    is_received: bool,
+    settling: Option<Entity>,
+) {
     let now = C::read(world, source);
     let is_empty = now.pairs().is_empty();
     let there = world.get::<C>(source);
     let (is_there, is_same) = (there.is_some(), there.map_or(is_empty, |there| there.is_same(&now)));
     if let Some(by) = settling.filter(|&by| !is_same && by != source) {
-        unmet::note_changed::<C>(world, source, by);
+        unmet::note_changed(world, kind, source, by);
     }
-    let stays = !is_empty || (is_received && unmet::is_unmet::<C>(world, source));
+    let stays = !is_empty || (is_received && unmet::is_unmet(world, kind, source));
     if is_same && is_there == stays {
         return;
     }
-    let writing = Writing::<C>::new(world, source, |_| ());
+    let writing = Writing::new(world, kind, source, None);
     let Ok(mut entity) = writing.world.get_entity_mut(source) else { return };
     let old = if !stays {
         entity.take::<C>()
@@ -365,20 +368,22 @@ fn write_back<C: MirrorComponent>(world: &mut World, due: Due) {
 }
 
 /// A component that is being written here, until its hooks have run. After a panic it is due again.
-struct Writing<'w, C: MirrorComponent> {
+struct Writing<'w> {
     world: &'w mut World,
+    kind: Kind,
     source: Entity,
-    component: PhantomData<C>,
 }
 
-impl<'w, C: MirrorComponent> Writing<'w, C> {
-    /// Begins to write; `note` gets the mirror.
-    fn new(world: &'w mut World, source: Entity, note: impl FnOnce(&mut Mirror)) -> Self {
-        with::<C, _>(world, |mirror| {
+impl<'w> Writing<'w> {
+    /// Begins to write. The next change of the relation `only` is in the component then.
+    fn new(world: &'w mut World, kind: Kind, source: Entity, only: Option<Followed>) -> Self {
+        with(world, kind, |mirror| {
             mirror.writing = Some(source);
-            note(mirror);
+            if let Some(index) = only.and_then(|key| mirror.relations.get_mut(&key)) {
+                index.cursor.step();
+            }
         });
-        Self { world, source, component: PhantomData }
+        Self { world, kind, source }
     }
 
     /// The hooks have run.
@@ -387,10 +392,10 @@ impl<'w, C: MirrorComponent> Writing<'w, C> {
     }
 }
 
-impl<C: MirrorComponent> Drop for Writing<'_, C> {
+impl Drop for Writing<'_> {
     fn drop(&mut self) {
         let source = self.source;
-        with::<C, _>(self.world, |mirror| {
+        with(self.world, self.kind, |mirror| {
             mirror.writing = None;
             mirror.due.push_back(source.into());
         });

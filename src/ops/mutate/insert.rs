@@ -38,14 +38,14 @@ pub(crate) fn insert_typed<R: Relation>(
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let insert_value: Option<InsertValue<R>> = const { if_fields::<R, _>(insert_typed_value::<R>) };
-    match insert_value {
-        Some(insert_value) => insert_value(world, source, value, target, ends),
+    let with_value: Option<InsertTyped<R>> = const { if_fields::<R, _>(insert_typed_value::<R>) };
+    match with_value {
+        Some(insert) => insert(world, source, value, target, ends),
         None => insert_typed_tag::<R>(world, source, target, ends),
     }
 }
 
-type InsertValue<R> = fn(&mut World, Entity, R, Entity, EndCheck<'_>) -> Result<(), InsertPairError>;
+type InsertTyped<R> = fn(&mut World, Entity, R, Entity, EndCheck<'_>) -> Result<(), InsertPairError>;
 
 #[inline]
 fn insert_typed_value<R: Relation>(

@@ -267,9 +267,9 @@ pub(crate) fn remove_by_id(world: &mut World, source: Entity, pair: PairId) -> O
 /// Removes one pair of relation type `R`. True if it was there.
 #[inline]
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
-    let remove_value: Option<RemoveValue<R>> = const { if_fields::<R, _>(try_remove_value::<R>) };
-    if let Some(remove_value) = remove_value
-        && let Some(removed) = remove_value(world, source, target)
+    let with_value: Option<RemoveTyped<R>> = const { if_fields::<R, _>(try_remove_value::<R>) };
+    if let Some(remove) = with_value
+        && let Some(removed) = remove(world, source, target)
     {
         return removed.is_some();
     }
@@ -291,7 +291,7 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     }
 }
 
-type RemoveValue<R> = fn(&mut World, Entity, Entity) -> Option<Option<Option<R>>>;
+type RemoveTyped<R> = fn(&mut World, Entity, Entity) -> Option<Option<Option<R>>>;
 
 /// Removes all pairs of relation type `R` that an entity has, and returns their number.
 pub(crate) fn remove_source<R: Relation>(world: &mut World, source: Entity) -> usize {
@@ -313,8 +313,8 @@ fn unlink_source<R: Relation>(
     source: Entity,
     targets: &[Entity],
 ) -> Option<()> {
-    if let Some(unlink_values) = const { if_fields::<R, UnlinkValues>(unlink_values::<R>) } {
-        return unlink_values(world, relation, source, targets);
+    if let Some(unlink) = const { if_fields::<R, UnlinkValues>(unlink_values::<R>) } {
+        return unlink(world, relation, source, targets);
     }
     let store = fetch::store_mut(world)?;
     let is_own = store.registry().entry(relation).adopted.is_none();

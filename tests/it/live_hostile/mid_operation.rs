@@ -10,6 +10,7 @@ use bevy_ecs::{
     event::EventPattern,
     lifecycle::{Add, Despawn, Discard, Insert, Remove},
     prelude::*,
+    system::{DynParamBuilder, DynSystemParam, ParamBuilder, SystemParamBuilder},
 };
 use bevy_relations::{
     expr::{CompiledExpr, ExprQuery, Expression, PairExpr},
@@ -41,12 +42,7 @@ macro_rules! expressions {
 
         const TEXTS: &[&str] = &[$($text),*];
 
-        /// An observer of each event for each expression.
-        fn watchers() -> Vec<fn(&mut World)> {
-            let mut all = Vec::new();
-            $(watch::<$name>(&mut all);)*
-            all
-        }
+        const READERS: &[fn() -> Reader] = &[$(Reader::of::<$name>),*];
     };
 }
 
@@ -116,47 +112,74 @@ fn compare_groups<E: Expression>(
     }
 }
 
-/// An observer that compares the rows of an expression, and its groups by one of two relations.
-fn observe<Ev: EventPattern, E: Expression>(world: &mut World) {
-    world.add_observer(
-        |_: On<Ev>,
-         mut kept: LiveQuery<E>,
-         mut fresh: ExprQuery<E>,
-         docked: Pairs<DockedTo>,
-         parts: Pairs<InParts>,
-         mut runs: Local<u32>| {
-            let at = format!("{} {}", core::any::type_name::<Ev>(), core::any::type_name::<E>());
-            compare(&at, &kept, &mut fresh);
-            *runs += 1;
-            if *runs % 16 > 8 {
-                if kept.group_by::<InParts>().is_ok() {
-                    compare_groups(&at, &mut kept, |this| parts.target(this));
-                }
-            } else if kept.group_by::<DockedTo>().is_ok() {
-                compare_groups(&at, &mut kept, |this| docked.target(this));
-            }
-        },
-    );
+/// What an observer compares: the rows of an expression, and its groups by one of two relations.
+///
+/// Its parameters have no type where observers are made, as each of these for each expression would be a tenth of all that is compiled
+/// for these tests.
+#[derive(Clone, Copy)]
+struct Reader {
+    parameters: fn() -> DynParamBuilder<'static>,
+    read: fn(&str, DynSystemParam),
 }
 
-fn watch<E: Expression>(all: &mut Vec<fn(&mut World)>) {
+type Parameters<'w, 's, E> = (
+    LiveQuery<'w, 's, E>,
+    ExprQuery<'w, 's, E>,
+    Pairs<'w, 's, DockedTo>,
+    Pairs<'w, 's, InParts>,
+    Local<'s, u32>,
+);
+
+impl Reader {
+    fn of<E: Expression>() -> Self {
+        Self { parameters: || DynParamBuilder::new::<Parameters<E>>(ParamBuilder), read: read::<E> }
+    }
+}
+
+fn read<E: Expression>(event: &str, parameters: DynSystemParam) {
+    let (mut kept, mut fresh, docked, parts, mut runs) = parameters.downcast::<Parameters<E>>().unwrap();
+    let at = format!("{event} {}", core::any::type_name::<E>());
+    compare(&at, &kept, &mut fresh);
+    *runs += 1;
+    if *runs % 16 > 8 {
+        if kept.group_by::<InParts>().is_ok() {
+            compare_groups(&at, &mut kept, |this| parts.target(this));
+        }
+    } else if kept.group_by::<DockedTo>().is_ok() {
+        compare_groups(&at, &mut kept, |this| docked.target(this));
+    }
+}
+
+type Observe = fn(&mut World, Reader);
+
+/// An observer of an event.
+fn observe<Ev: EventPattern>(world: &mut World, reader: Reader) {
+    let state = ((reader.parameters)(),).build_state(world);
+    world.add_observer(state.build_any_system(move |_: On<Ev>, parameters: DynSystemParam| {
+        (reader.read)(core::any::type_name::<Ev>(), parameters);
+    }));
+}
+
+fn events() -> Vec<Observe> {
+    let mut all: Vec<Observe> = Vec::new();
     macro_rules! component {
         ($($c:ty),*) => {$(
-            all.push(observe::<Add<$c>, E>);
-            all.push(observe::<Insert<$c>, E>);
-            all.push(observe::<Discard<$c>, E>);
-            all.push(observe::<Remove<$c>, E>);
-            all.push(observe::<Despawn<$c>, E>);
+            all.push(observe::<Add<$c>>);
+            all.push(observe::<Insert<$c>>);
+            all.push(observe::<Discard<$c>>);
+            all.push(observe::<Remove<$c>>);
+            all.push(observe::<Despawn<$c>>);
         )*};
     }
     component!(Fuel, Gas, Port, ChildOf, Children, Disabled);
     macro_rules! relation {
         ($($c:ty),*) => {$(
-            all.push(observe::<PairInserted<$c>, E>);
-            all.push(observe::<PairRemoved<$c>, E>);
+            all.push(observe::<PairInserted<$c>>);
+            all.push(observe::<PairRemoved<$c>>);
         )*};
     }
     relation!(Likes, DockedTo, InTable, InParts, Knows, LeansOn, Within, ChildOf);
+    all
 }
 
 fn prepare(world: &mut World) {
@@ -261,10 +284,12 @@ fn play(seed: u64, early: bool, observers: usize) {
     for _ in 0..10 {
         random.below(2);
     }
-    let mut all = watchers();
+    // One of each event for each expression.
+    let of_reader = |reader: fn() -> Reader| events().into_iter().map(move |observe| (observe, reader()));
+    let mut all: Vec<(Observe, Reader)> = READERS.iter().copied().flat_map(of_reader).collect();
     for _ in 0..observers.min(all.len()) {
-        let at = random.below(all.len());
-        all.swap_remove(at)(&mut world);
+        let (observe, reader) = all.swap_remove(random.below(all.len()));
+        observe(&mut world, reader);
     }
     queue::<Add<Fuel>>(&mut world);
     queue::<Remove<Gas>>(&mut world);
@@ -314,7 +339,7 @@ fn wrong_about_removals(early: bool, entities: usize) -> Vec<String> {
         live
     });
     (0..entities).for_each(|_| _ = world.spawn_empty());
-    observe::<Remove<Fuel>, E0>(&mut world);
+    observe::<Remove<Fuel>>(&mut world, Reader::of::<E0>());
     let all = [(); 4].map(|()| world.spawn(Fuel).id());
     for entity in all {
         world.entity_mut(entity).remove::<Fuel>();
