@@ -116,7 +116,10 @@ fn next_waiting(world: &mut World, kind: Kind) -> Option<Refused> {
 }
 
 fn wait(world: &mut World, kind: Kind, refused: Refused) {
-    with(world, kind, |mirror| mirror.waiting.push_back(refused));
+    let mut refused = Some(refused);
+    with(world, kind, |mirror| mirror.waiting.extend(refused.take()));
+    // Nothing is mirrored any more.
+    report_all(world, refused.into_iter().flat_map(|refused| refused.errors));
 }
 
 /// Makes the pairs of an entity those of a component as far as the rules allow it, and writes the component from the pairs.

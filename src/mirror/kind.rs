@@ -76,7 +76,7 @@ pub(super) struct MirrorKind {
     /// Adds a pair to the component of its source: see `write::push_last`.
     pub(super) push_last: fn(&mut World, Kind, (Entity, Entity), Option<Followed>) -> bool,
     /// Makes the component of an entity list its pairs: see `write::write_back`.
-    pub(super) write_back: fn(&mut World, Kind, Entity, bool, Option<Entity>),
+    pub(super) write_back: fn(&mut World, Kind, Entity, Option<Entity>),
 }
 
 pub(super) type Kind = &'static MirrorKind;

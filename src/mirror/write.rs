@@ -328,7 +328,7 @@ fn write_due(world: &mut World, kind: Kind, due: Due) {
     if !is_received && due.inserted.is_some_and(pushes) {
         return;
     }
-    (kind.write_back)(world, kind, source, is_received, settling);
+    (kind.write_back)(world, kind, source, settling);
 }
 
 /// Makes the component of an entity list its pairs. Nothing is written if it does already. `settling` is the entity whose
@@ -337,7 +337,6 @@ pub(super) fn write_back<C: MirrorComponent>(
     world: &mut World,
     kind: Kind,
     source: Entity,
-    is_received: bool,
     settling: Option<Entity>,
 ) {
     let now = C::read(world, source);
@@ -347,7 +346,7 @@ pub(super) fn write_back<C: MirrorComponent>(
     if let Some(by) = settling.filter(|&by| !is_same && by != source) {
         unmet::note_changed(world, kind, source, by);
     }
-    let stays = !is_empty || (is_received && unmet::is_unmet(world, kind, source));
+    let stays = !is_empty || unmet::is_unmet(world, kind, source);
     if is_same && is_there == stays {
         return;
     }

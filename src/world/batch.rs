@@ -15,7 +15,7 @@ enum BatchChange<R> {
     Remove(Entity, Entity),
 }
 
-/// Insertions and removals of pairs of one relation. See [`CommandsPairExt::pair_batch`].
+/// Insertions and removals of pairs of one relation. See [`pair_batch`](crate::CommandsPairExt::pair_batch).
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 pub struct PairBatch<'w, 's, R: Relation> {
