@@ -151,7 +151,8 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     /// struct WaitsAt;
     ///
     /// fn reverse(desk: In<Entity>, queue: Pairs<WaitsAt>, mut commands: Commands) {
-    ///     let waiting: Vec<Entity> = queue.sources(*desk).rev().collect();
+    ///     let mut waiting: Vec<Entity> = queue.sources(*desk).collect();
+    ///     waiting.reverse();
     ///     commands.entity(*desk).order_sources::<WaitsAt>(waiting);
     /// }
     /// # let mut world = World::new();
