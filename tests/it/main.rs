@@ -189,6 +189,7 @@ mod storage_targets;
 mod storage_up;
 mod storages;
 mod storm;
+mod tag_destructors;
 mod tags;
 mod terms;
 mod terms_access;

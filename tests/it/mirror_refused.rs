@@ -1,7 +1,7 @@
 //! Components that say what the rules do not allow: they are reported and put right before the command that wrote them returns.
 
 use crate::common::{dump, spawn, take_reported_errors, world_that_records_errors};
-use bevy_ecs::{prelude::*, relationship::RelationshipHookMode};
+use bevy_ecs::{error::FallbackErrorHandler, prelude::*, relationship::RelationshipHookMode};
 use bevy_reflect::Reflect;
 use bevy_relations::{
     mirror::*,
@@ -212,4 +212,33 @@ fn what_is_not_possible_in_the_end_is_reported_once() {
     world.update_mirrors();
     assert!(world.pairs::<LandsOn>().targets(a).eq([b, c]));
     assert_eq!(take_reported_errors(), [""; 0]);
+}
+
+/// What waits is lost with the mirror, but not without a word.
+#[test]
+fn what_waits_is_reported_if_every_resource_is_removed_meanwhile() {
+    for at_once in [true, false] {
+        let mut world = world_that_records_errors();
+        world.mirror_pairs::<Likes>().unwrap();
+        let [a, b, gone] = spawn(&mut world);
+        world.despawn(gone);
+        world.add_observer(move |_: On<PairInserted<Likes>>, mut commands: Commands| {
+            commands.queue(|world: &mut World| {
+                let handler = world.remove_resource::<FallbackErrorHandler>();
+                world.clear_resources();
+                handler.into_iter().for_each(|handler| world.insert_resource(handler));
+            });
+        });
+        if at_once {
+            world.entity_mut(a).insert(tags([(Likes, b), (Likes, gone)]));
+        } else {
+            insert_skipping(&mut world, a, tags([(Likes, b), (Likes, gone)]));
+        }
+        world.flush();
+        let errors = take_reported_errors();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        world.maintain_pairs();
+        assert_eq!(take_reported_errors(), [""; 0]);
+        world.check_pairs().unwrap();
+    }
 }

@@ -2,9 +2,10 @@
 
 use crate::common::{refused, spawn, take_errors, world_that_records_errors};
 use bevy_ecs::{error::Severity, prelude::*};
-use bevy_relations::{error::ReorderError, prelude::*};
+use bevy_reflect::Reflect;
+use bevy_relations::{error::ReorderError, mirror::*, prelude::*};
 
-#[derive(Relation)]
+#[derive(Relation, Reflect, Clone)]
 #[relation(ordered)]
 struct Queues;
 
@@ -76,5 +77,42 @@ fn a_command_that_is_refused_changes_nothing_and_is_reported() {
         assert!(text.contains(reason), "{reason}: {text}");
     }
     assert_eq!(queue(&world, desk), [a, b]);
+    world.check_pairs().unwrap();
+}
+
+/// Observers order what is left; a scene's component shows the places; a source goes between the command and its application.
+#[test]
+fn observers_and_mirrors_and_sources_that_go_meanwhile() {
+    let mut world = world_that_records_errors();
+    world.mirror_pairs::<Queues>().unwrap();
+    world.add_observer(|on: On<PairRemoved<Queues>>, queues: Pairs<Queues>, mut commands: Commands| {
+        let mut rest: Vec<Entity> = queues.sources(on.target).filter(|&source| source != on.source).collect();
+        rest.reverse();
+        commands.entity(on.target).order_sources::<Queues>(rest);
+    });
+    let [desk, a, b, c, d] = spawn(&mut world);
+    for source in [a, b, c, d] {
+        world.insert_pair(source, Queues, desk).unwrap();
+    }
+    world.remove_pair::<Queues>(b, desk);
+    assert_eq!(queue(&world, desk), [d, c, a]);
+    let place = |world: &World, source| world.get::<MirroredPairs<Queues>>(source).unwrap().pairs[0].place;
+    let places = [d, c, a].map(|source| place(&world, source));
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{places:?}");
+
+    let mut commands = world.commands();
+    commands.entity(d).despawn();
+    commands.entity(desk).order_sources::<Queues>([a, c, d]);
+    world.flush();
+    assert_eq!(queue(&world, desk), [a, c], "as the observer orders them");
+    let errors = take_errors();
+    assert!(
+        matches!(&errors[..], [(Severity::Error, text)] if text.contains("not a permutation")),
+        "{errors:?}"
+    );
+
+    // Whoever is in the way of a removal of all has nothing left to order.
+    world.despawn(desk);
+    assert!(take_errors().iter().all(|(severity, _)| *severity == Severity::Error));
     world.check_pairs().unwrap();
 }
