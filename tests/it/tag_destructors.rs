@@ -64,13 +64,10 @@ fn insert<R: Counted>(world: &mut World, way: usize, source: Entity, target: Ent
         7 => _ = world.commands().entity(source).try_insert_pair(R::new(), target),
         8 => _ = world.commands().entity(source).insert_pairs([(R::new(), target)]),
         9 => {
-            _ = world.commands().pair_batch().insert(source, R::new(), target).insert(
-                target,
-                R::new(),
-                target,
-            )
+            let mut commands = world.commands();
+            commands.pair_batch().insert(source, R::new(), target).insert(target, R::new(), target);
         }
-        10 => _ = world.commands().insert_pair_batch([(source, R::new(), target)]),
+        10 => world.commands().insert_pair_batch([(source, R::new(), target)]),
         11 => _ = world.commands().entity(source).replace_targets([(R::new(), target)]),
         12 => _ = world.spawn(Pair(R::new(), target)),
         13 => _ = world.spawn(pairs![(R::new(), target), (R::new(), target)]),
