@@ -5,7 +5,7 @@ use super::{FetchCursor, origin::Origin};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::EntityLocation,
-    query::{QueryData, QueryFilter, ReadOnlyQueryData},
+    query::{QueryData, QueryFilter},
     storage::TableRow,
 };
 
@@ -27,9 +27,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
     pub(crate) fn new(cursor: &FetchCursor<'w, 's, D, F>) -> Self {
         Self { origin: cursor.origin(), numbers: Vec::new(), cursors: Vec::new() }
     }
-}
 
-impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
     /// The cursor that is set to a location, with the row there. `None` if its storage does not match.
     #[inline]
     pub(crate) fn at(
@@ -50,7 +48,8 @@ impl<'w, 's, D: ReadOnlyQueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
         let mut number = NO_MATCH;
         if self.origin.state.matches(storage) {
             number = self.cursors.len() as u32;
-            // SAFETY: as for the cursor that the origin was taken from, which lives as long. Both only read.
+            // SAFETY: as for the cursor that the origin was taken from, which lives as long. What either of them fetches must
+            // not conflict with what is alive by then.
             let mut cursor = unsafe { FetchCursor::of(self.origin) };
             cursor.enter(storage);
             self.cursors.push(cursor);

@@ -7,8 +7,8 @@ use bevy_ecs::query::ReadOnlyQueryData;
 /// Terms that lead to other entities, such as [`TargetsWith`](crate::query::TargetsWith), ask for it, since two rows may lead to
 /// one entity.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` writes, but several rows may lead to one entity: write sources with `PairQuery::for_each`, targets with \
-               `PairQuery::for_each_target`, hierarchies with `CascadeQuery<R, &mut C, &C>`",
+    message = "`{Self}` writes, but several rows may lead to one entity: write either end with `PairQuery::for_each`, hierarchies \
+               with `CascadeQuery<R, &mut C, &C>`",
     label = "must only read",
     note = "to read, write `&C` instead of `&mut C`"
 )]

@@ -169,6 +169,21 @@ fn ones_own_component_is_written_while_the_parents_is_read() {
 }
 
 #[test]
+fn a_parent_and_its_child_are_written_in_one_step() {
+    let Tree { mut world, root, first, second, leaf } = tree();
+    world.entity_mut(first).insert(Size(4));
+    fn give(mut pairs: PairQuery<ChildOf, &mut Size, &mut Size>) {
+        pairs.for_each(|mut child, _, mut parent| {
+            child.0 += 1;
+            parent.0 += 10;
+        });
+    }
+    Schedule::default().add_systems(give).run(&mut world);
+    let sizes = [root, first, second, leaf].map(|entity| world.get::<Size>(entity).unwrap().0);
+    assert_eq!(sizes, [21, 15, 21, 301]);
+}
+
+#[test]
 fn a_target_is_written_with_its_sources_at_hand() {
     let Tree { mut world, root, first, .. } = tree();
     world.entity_mut(first).insert(Size(4));

@@ -137,6 +137,7 @@ mod order;
 mod ours;
 mod pair_query;
 mod pair_query_access;
+mod pair_query_both_ends;
 mod pair_query_lists;
 mod pair_query_targets;
 mod pairs_mut;

@@ -7,8 +7,8 @@ struct Likes;
 #[derive(Component)]
 struct Mood;
 
-fn each_pair(mut query: PairQuery<Likes, (), &mut Mood>) {
-    query.for_each(|(), _, _| {});
+fn in_parallel(mut query: PairQuery<Likes, (), &mut Mood>) {
+    query.par_for_each(|(), _, _| {});
 }
 
 fn iterator(query: PairQuery<Likes, (), &mut Mood>) {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     component::ComponentId,
     entity::Entity,
-    query::{QueryData, QueryFilter, ReadOnlyQueryData},
+    query::{QueryData, QueryFilter},
     storage::TableRow,
 };
 use core::ops::Range;
@@ -35,7 +35,7 @@ where
     pub(super) targets: FetchCursor<'w, 's, T, TF>,
     /// For targets that are met in any order.
     target_set: CursorSet<'w, 's, T, TF>,
-    /// One end writes what is read of the other: the two ends of a pair must not be one entity, and of two rows only
+    /// One end writes what is accessed of the other: the two ends of a pair must not be one entity, and of two rows only
     /// one may be alive.
     pub(super) overlap: bool,
 }
@@ -65,12 +65,12 @@ where
 // The safety of each row rests on the same facts. *Access*: `state` has declared what `S`, `F`, `T` and `TF` access,
 // and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
 // given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
-// `S` writes what `T` reads, the two are of different entities.
-// Test: `no_row_is_given_while_another_one_lives`.
+// one of `S` and `T` writes what the other accesses, the two are of different entities.
+// Tests: `no_row_is_given_while_another_one_lives`, `a_target_is_written_with_each_of_its_sources`.
 impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
 where
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -78,7 +78,7 @@ where
     ///
     /// # Safety
     /// No other row may be alive that has the same source, or whose source or target is one of these if `overlap`; no
-    /// other row at all if `S` is not `IterQueryData`.
+    /// other row at all if `S` is not `IterQueryData`, or `T` not `ReadOnlyQueryData`.
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
@@ -90,8 +90,7 @@ where
         }
         let location = self.targets.entities().get_spawned(target).ok()?;
         let (cursor, row) = self.target_set.at(location)?;
-        // SAFETY: read-only, and the entity is there. *Access*, and nothing that is alive writes what `T` reads, as the
-        // caller promises.
+        // SAFETY: the entity is there. *Access*, and nothing that is alive conflicts with `T`, as the caller promises.
         let other = unsafe { cursor.fetch_here(target, row)? };
         // SAFETY: *Access*. The caller promises that nothing conflicts but `other`, which does not: it is of another
         // entity, or of other components.
@@ -339,7 +338,7 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
 ) where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {

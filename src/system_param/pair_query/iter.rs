@@ -103,7 +103,7 @@ pub struct PairIter<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -117,7 +117,7 @@ impl<'w, 's, R, S, T, F, TF> PairIter<'w, 's, R, S, T, F, TF>
 where
     R: Relation,
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {
@@ -269,7 +269,7 @@ where
 impl<'w, 's, S, T, F, TF> Ends<'w, 's, S, T, F, TF>
 where
     S: QueryData,
-    T: ReadOnlyQueryData,
+    T: QueryData,
     F: QueryFilter,
     TF: QueryFilter,
 {

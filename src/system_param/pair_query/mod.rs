@@ -29,9 +29,9 @@ use ends::{Ends, Places};
 
 /// Iterates over pairs of relation type `R` with data of both ends: a system parameter.
 ///
-/// There is one row per pair: the data `S` of its source, which may be mutable, a [`PairEdge`] with source, target
-/// and value of the pair, and the data `T` of its target. `F` filters sources, `TF` targets. As in a `Query`, disabled
-/// entities are left out, on both sides. If `T` is mutable, the rows come [target by target](Self::for_each_target).
+/// There is one row per pair: the data `S` of its source, a [`PairEdge`] with source, target and value of the pair, and the
+/// data `T` of its target. Either may be mutable. `F` filters sources, `TF` targets. As in a `Query`, disabled entities are
+/// left out, on both sides.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///
@@ -74,12 +74,13 @@ use ends::{Ends, Places};
 /// | [`for_each`](Self::for_each) | everything; the fastest |
 /// | [`iter_lending`](Self::iter_lending) and [`fetch_next`](PairIter::fetch_next) | everything, one pair at a time |
 /// | [`iter`](Self::iter), `in &query` | read-only `S` |
-/// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, no overlap |
-/// | [`par_for_each`](Self::par_for_each) | no overlap |
-/// | [`for_each_target`](Self::for_each_target), [`iter_targets_lending`](Self::iter_targets_lending) | read-only `S`, any `T`: each target with its sources |
+/// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, read-only `T`, no overlap |
+/// | [`par_for_each`](Self::par_for_each) | read-only `T`, no overlap |
+/// | [`for_each_target`](Self::for_each_target), [`iter_targets_lending`](Self::iter_targets_lending) | read-only `S`: each target with its sources |
 ///
-/// A source with several pairs comes once per pair. An iterator could then give out the same `&mut` twice, which is
-/// why mutable iterators are for exclusive relations, and other forms take back one row before they give the next.
+/// A source with several pairs comes once per pair, and so does a target. An iterator could then give out the same `&mut`
+/// twice, which is why mutable iterators write the sources of exclusive relations only, and other forms take back one row
+/// before they give the next.
 ///
 /// Each form goes over all pairs, or over those of one end: [`of_source`](Self::of_source),
 /// [`of_target`](Self::of_target).
@@ -88,7 +89,7 @@ use ends::{Ends, Places};
 ///
 /// `S` may write a component that `T` reads: `PairQuery<Drains, &mut Fuel, &Fuel>`. Such a query leaves out pairs
 /// of an entity with itself, and has neither a mutable iterator nor a parallel form. So does one in which `T` writes
-/// what `S` reads. What `S`, `T` and the filters read of third entities must not be written by `S` or `T`; that is
+/// what `S` reads or writes. What `S`, `T` and the filters read of third entities must not be written by `S` or `T`; that is
 /// refused when the system is initialised, as conflicting parameters are.
 ///
 /// # Order
@@ -220,11 +221,38 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    /// Calls `each` with every pair and the data of its ends.
-    pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>))
-    where
-        T: SharedData,
-    {
+    /// Calls `each` with every pair and the data of its ends. Both may be written:
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Spring {
+    ///     strength: f32,
+    /// }
+    ///
+    /// # #[derive(Component)]
+    /// # struct Position(f32);
+    /// # #[derive(Component)]
+    /// # struct Velocity(f32);
+    /// type Body = (&'static Position, &'static mut Velocity);
+    ///
+    /// fn pull(mut springs: PairQuery<Spring, Body, Body>) {
+    ///     springs.for_each(|(a, mut of_a), edge, (b, mut of_b)| {
+    ///         let strength = edge.value().map_or(0.0, |spring| spring.strength);
+    ///         of_a.0 += (b.0 - a.0) * strength;
+    ///         of_b.0 -= (b.0 - a.0) * strength;
+    ///     });
+    /// }
+    /// # let (mut world, mut schedule) = (World::new(), Schedule::default());
+    /// # let [a, b, c] = [0.0, 2.0, 6.0].map(|at| world.spawn((Position(at), Velocity(0.0))).id());
+    /// # world.insert_pair(a, Spring { strength: 0.5 }, b)?;
+    /// # world.insert_pair(b, Spring { strength: 0.25 }, c)?;
+    /// # schedule.add_systems(pull).run(&mut world);
+    /// # assert_eq!([a, b, c].map(|body| world.get::<Velocity>(body).unwrap().0), [1.0, 0.0, -1.0]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
         self.ends.visit(&self.pairs, self.scope, self.places, &mut each);
     }
 
@@ -250,10 +278,7 @@ where
     /// # schedule.add_systems(feed).run(&mut world);
     /// # assert_eq!(world.get::<Stock>(farmer).unwrap().0, 3);
     /// ```
-    pub fn iter_lending(&mut self) -> PairIter<'_, 's, R, S, T, F, TF>
-    where
-        T: SharedData,
-    {
+    pub fn iter_lending(&mut self) -> PairIter<'_, 's, R, S, T, F, TF> {
         PairIter::new(&self.pairs, self.ends.shorter(), self.scope)
     }
 

@@ -24,8 +24,8 @@ where
     /// Calls `each` with the data of every target that has a source, and an iterator over the data of its sources. Both
     /// ends must match, as in the other forms.
     ///
-    /// This is how to write the side of the target. Where `T` writes what `S` reads, an entity is not among its own
-    /// sources.
+    /// This is how to write a target once, with what its sources say. [`for_each`](Self::for_each) gives a target once for each of
+    /// them, and can write these, too. Where `T` writes what `S` reads, an entity is not among its own sources.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
