@@ -48,8 +48,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
         let mut number = NO_MATCH;
         if self.origin.state.matches(storage) {
             number = self.cursors.len() as u32;
-            // SAFETY: as for the cursor that the origin was taken from, which lives as long. What either of them fetches must
-            // not conflict with what is alive by then.
+            // SAFETY: as for the cursor that the origin was taken from, which lives as long. That two of them fetch no data that
+            // conflicts is up to those who call their methods for that, which are unsafe.
             let mut cursor = unsafe { FetchCursor::of(self.origin) };
             cursor.enter(storage);
             self.cursors.push(cursor);

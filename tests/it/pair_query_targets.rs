@@ -314,6 +314,8 @@ fn what_is_written_of_targets_conflicts_with_other_parameters() {
     fn third_of_targets(_: PairQuery<Likes, (), (&mut Both, Elsewhere)>) {}
     fn above_sources(_: PairQuery<Likes, Up<DockedTo, &'static Both>, &mut Both>) {}
     fn above_targets(_: PairQuery<Likes, (), (&mut Both, Up<DockedTo, &'static Both>)>) {}
+    fn third_beside_sources(_: PairQuery<Likes, (&mut Sum, Elsewhere), &mut Both>) {}
+    fn third_beside_targets(_: PairQuery<Likes, &mut Both, (&mut Sum, Elsewhere)>) {}
     fn order(_: PairQuery<ChildOf, (), &mut Children>) {}
     fn everything(_: PairQuery<Likes, (), EntityMut>) {}
     for (name, refused) in [
@@ -326,6 +328,8 @@ fn what_is_written_of_targets_conflicts_with_other_parameters() {
         ("third_of_targets", refusal(third_of_targets)),
         ("above_sources", refusal(above_sources)),
         ("above_targets", refusal(above_targets)),
+        ("third_beside_sources", refusal(third_beside_sources)),
+        ("third_beside_targets", refusal(third_beside_targets)),
         ("order", refusal(order)),
         ("everything", refusal(everything)),
     ] {
@@ -333,10 +337,13 @@ fn what_is_written_of_targets_conflicts_with_other_parameters() {
         assert!(message.contains("error[B000"), "{name}: {message}");
     }
     fn both_ends(_: PairQuery<Likes, &Both, &mut Both>) {}
+    fn both_written(_: PairQuery<Likes, &mut Both, (&mut Both, &mut Sum)>) {}
     fn filters(_: PairQuery<Likes, (), &mut Both, Changed<Both>, Added<Both>>) {}
     fn others(_: PairQuery<Likes, &Both, &mut Sum>, _: Query<&Both>, _: Query<&mut Fuel>) {}
     fn disjoint(_: PairQuery<Likes, (), &mut Both, (), With<Mark>>, _: Query<&Both, Without<Mark>>) {}
-    for allowed in [refusal(both_ends), refusal(filters), refusal(others), refusal(disjoint)] {
+    for allowed in
+        [refusal(both_ends), refusal(both_written), refusal(filters), refusal(others), refusal(disjoint)]
+    {
         assert_eq!(allowed, None);
     }
 }

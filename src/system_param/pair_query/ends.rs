@@ -63,7 +63,7 @@ where
 }
 
 // The safety of each row rests on the same facts. *Access*: `state` has declared what `S`, `F`, `T` and `TF` access,
-// and refused what they read of third entities if `S` writes it. *One at a time*: `each` cannot keep what it is
+// and refused what they read of third entities if `S` or `T` writes it. *One at a time*: `each` cannot keep what it is
 // given, since it must take items of any lifetime; so no row is alive when the next one is fetched. *No self*: where
 // one of `S` and `T` writes what the other accesses, the two are of different entities.
 // Tests: `no_row_is_given_while_another_one_lives`, `a_target_is_written_with_each_of_its_sources`.

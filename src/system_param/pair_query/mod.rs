@@ -73,7 +73,7 @@ use ends::{Ends, Places};
 /// |---|---|
 /// | [`for_each`](Self::for_each) | everything; the fastest |
 /// | [`iter_lending`](Self::iter_lending) and [`fetch_next`](PairIter::fetch_next) | everything, one pair at a time |
-/// | [`iter`](Self::iter), `in &query` | read-only `S` |
+/// | [`iter`](Self::iter), `in &query` | read-only `S` and `T` |
 /// | [`iter_mut`](Self::iter_mut), `in &mut query` | exclusive relations, read-only `T`, no overlap |
 /// | [`par_for_each`](Self::par_for_each) | read-only `T`, no overlap |
 /// | [`for_each_target`](Self::for_each_target), [`iter_targets_lending`](Self::iter_targets_lending) | read-only `S`: each target with its sources |
