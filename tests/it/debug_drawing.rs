@@ -343,7 +343,6 @@ fn a_random_graph_is_drawn_whole() {
     }
 }
 
-#[cfg(feature = "bevy_reflect")]
 mod values {
     use super::*;
     use bevy_ecs::reflect::AppTypeRegistry;

@@ -107,7 +107,6 @@ fn first_difference(left: &[String], right: &[String]) -> Option<(usize, String,
 }
 
 /// Reflected types with one short name, which a registry keeps in the order of hashes.
-#[cfg(feature = "bevy_reflect")]
 mod named {
     use super::{PairExpr, World};
     use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};

@@ -524,7 +524,6 @@ fn more_traits_can_be_added_after_a_companion_has_gone() {
 }
 
 /// "(`relation`, type)" carries a value of the type, which makes one itself if it is known how.
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
     use bevy_ecs::reflect::AppTypeRegistry;

@@ -208,7 +208,6 @@ fn fields_are_the_same_however_rows_are_read_and_whatever_is_set() {
     assert!(with_rows > 200 && preset_runs > 500, "{with_rows} with rows, {preset_runs} with a variable set");
 }
 
-#[cfg(feature = "bevy_reflect")]
 mod reflected {
     use super::*;
     use bevy_ecs::{reflect::AppTypeRegistry, system::RunSystemOnce};
@@ -291,7 +290,6 @@ mod reflected {
         assert_eq!(rows, 2);
     }
 
-    #[cfg(feature = "serialize")]
     #[test]
     fn json_says_of_each_field_what_the_row_says() {
         let (mut world, _) = world();

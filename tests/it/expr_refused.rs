@@ -322,7 +322,6 @@ fn a_component_on_the_entity_of_its_type_is_a_singleton() {
     assert_eq!(expr.count(&world), Ok(0));
 }
 
-#[cfg(feature = "bevy_reflect")]
 mod members {
     use super::*;
     use bevy_ecs::system::RunSystemOnce;

@@ -506,7 +506,6 @@ fn rules_of_the_world_are_errors_at_their_place() {
     assert!(error("Only, #18446744073709551615").1.contains("alive"));
 }
 
-#[cfg(feature = "bevy_reflect")]
 mod reflected {
     use super::*;
     use bevy_reflect::Reflect;

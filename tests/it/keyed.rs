@@ -454,7 +454,6 @@ fn a_key_is_written_as_text_and_not_read() {
     let expected = "`key` cannot be read from text, where `key = Slot` names something of the program: \
                     add it with `keyed_data`";
     assert_eq!(error.to_string(), expected);
-    #[cfg(feature = "serialize")]
     assert!(serde_json::to_string(&traits).unwrap_err().to_string().contains("`key` names something"));
 }
 

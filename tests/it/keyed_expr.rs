@@ -11,21 +11,11 @@ use bevy_relations::{
     prelude::*,
 };
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, bevy_reflect::Reflect)]
 enum Slot {
     Head,
     Hand,
     Foot,
-}
-
-#[cfg(not(feature = "bevy_reflect"))]
-impl core::str::FromStr for Slot {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        [Self::Head, Self::Hand, Self::Foot].into_iter().find(|slot| format!("{slot:?}") == text).ok_or(())
-    }
 }
 
 #[derive(Relation, PartialEq, Debug)]
@@ -207,7 +197,6 @@ fn what_names_no_key_is_an_error_at_its_place() {
         error.suggestion().map(str::to_owned)
     };
     let (rule, unknown, syntax) = (ExprErrorKind::Rule, ExprErrorKind::UnknownName, ExprErrorKind::Syntax);
-    #[cfg(feature = "bevy_reflect")]
     {
         let said = "no key of type `Slot` has this name, only `Head`, `Hand`, `Foot`";
         let suggestion = refused("Equips[Heat]($x)", unknown, 8, "Heat", said);

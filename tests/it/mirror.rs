@@ -542,7 +542,6 @@ fn expressions_list_pairs_and_not_the_components_that_show_them() {
     assert_eq!(all.count(&world), Ok(with_mirror));
 }
 
-#[cfg(feature = "serialize")]
 #[test]
 fn serde_writes_and_reads_it() {
     let [a, b] = spawn(&mut World::new());

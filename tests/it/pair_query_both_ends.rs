@@ -4,9 +4,9 @@
 //! what is written; over all pairs, or those of one end; with a closure, or one pair at a time. The relations are of every kind
 //! that stores pairs in another way, and entities may be disabled, or their own targets.
 
-use crate::common::{Random, fewer};
+use crate::common::{Random, fewer, panic_message, reuse_index};
 use bevy_ecs::{entity_disabling::Disabled, prelude::*, system::RunSystemOnce};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, system_param::PairEdge};
 use core::ptr;
 
 #[derive(Relation)]
@@ -225,6 +225,77 @@ fn a_target_is_its_own_source_where_different_components_are_written() {
     let found =
         (world.get::<Count>(both).unwrap().as_source, world.get::<SparseCount>(both).unwrap().0.as_target);
     assert_eq!(found, (1, 1));
+}
+
+#[test]
+fn pairs_of_a_dead_entity_are_none_also_if_its_index_is_that_of_another() {
+    let mut world = World::new();
+    let [dead, target] = [(); 2].map(|()| world.spawn(Count::default()).id());
+    world.insert_pair(dead, DockedTo, target).unwrap();
+    world.insert_pair(target, DockedTo, dead).unwrap();
+    world.despawn(dead);
+    let other = reuse_index(&mut world, dead);
+    world.entity_mut(other).insert((Count::default(), Pair(DockedTo, target)));
+    world.insert_pair(target, DockedTo, other).unwrap();
+    let meet_all = move |mut query: PairQuery<DockedTo, &mut Count, &mut Count>| {
+        query.of_source(dead).for_each(meet);
+        query.of_target(dead).for_each(meet);
+        assert!(query.of_source(dead).iter_lending().fetch_next().is_none());
+        assert!(query.of_target(dead).iter_lending().fetch_next().is_none());
+    };
+    fn meet(source: Mut<Count>, edge: PairEdge<'_, DockedTo>, target: Mut<Count>) {
+        panic!("{edge:?}: {source:?}, {target:?}");
+    }
+    world.run_system_once(meet_all).unwrap();
+}
+
+#[test]
+fn a_query_goes_on_after_a_panic_amid_a_row() {
+    let mut world = World::new();
+    let target = world.spawn(Count::default()).id();
+    for _ in 0..40 {
+        world.spawn((Count::default(), Pair(DockedTo, target)));
+    }
+    let panics = move |mut query: PairQuery<DockedTo, &mut Count, &mut Count>| {
+        let mut left = 20;
+        let message = panic_message(|| {
+            query.of_target(target).for_each(|mut source, _, mut target| {
+                (source.as_source, target.as_target) = (1, target.as_target + 1);
+                left -= 1;
+                assert!(left > 0, "enough");
+            });
+        });
+        assert_eq!(message.as_deref(), Some("enough"));
+        query.of_target(target).for_each(|mut source, _, mut target| {
+            (source.as_source, target.as_target) = (source.as_source + 1, target.as_target + 1);
+        });
+    };
+    world.run_system_once(panics).unwrap();
+    assert_eq!(world.get::<Count>(target).unwrap().as_target, 60);
+    let sum: u32 = world.query::<&Count>().iter(&world).map(|count| count.as_source).sum();
+    assert_eq!(sum, 60);
+}
+
+#[test]
+fn a_child_that_is_listed_twice_comes_once_at_a_time() {
+    use bevy_reflect::{PartialReflect, tuple_struct::DynamicTupleStruct};
+    let mut world = World::new();
+    let parent = world.spawn(Count::default()).id();
+    let child = world.spawn((Count::default(), ChildOf(parent))).id();
+    let mut twice = DynamicTupleStruct::default();
+    twice.insert(vec![child, child, parent]);
+    let _ = world.get_mut::<Children>(parent).unwrap().try_apply(&twice);
+    assert_eq!(**world.get::<Children>(parent).unwrap(), [child, child, parent]);
+    let meet_all = move |mut query: PairQuery<ChildOf, &mut Count, &mut Count>| {
+        query.of_target(parent).for_each(|source, edge, target| {
+            assert_ne!(edge.source, edge.target);
+            meet(source, target);
+        });
+    };
+    world.run_system_once(meet_all).unwrap();
+    let (above, below) = (world.get::<Count>(parent).unwrap(), world.get::<Count>(child).unwrap());
+    assert_eq!((above.as_source, below.as_target), (0, 0));
+    assert_eq!(above.as_target, below.as_source);
 }
 
 #[test]

@@ -366,7 +366,6 @@ fn the_pair_with_the_prefab_goes_in_whatever_becomes_of_its_relation_and_ends() 
 }
 
 #[test]
-#[cfg(feature = "bevy_reflect")]
 fn the_pair_with_the_prefab_is_mirrored() {
     use bevy_relations::mirror::{MirroredPairs, WorldMirrorExt};
     let (mut world, known) = numbered();

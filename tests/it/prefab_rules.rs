@@ -155,7 +155,6 @@ fn chains_of_required_components_come_from_several_prefabs() {
     check(&world);
 }
 
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn companions_of_a_copied_component_are_copied_too() {
     use bevy_ecs::reflect::AppTypeRegistry;
@@ -232,7 +231,6 @@ fn an_instance_keeps_its_partner_and_what_a_companion_would_replace() {
     check(&world);
 }
 
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn companions_come_from_the_nearest_that_has_them() {
     use bevy_ecs::reflect::AppTypeRegistry;

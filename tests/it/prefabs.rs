@@ -570,7 +570,6 @@ fn instances_obey_what_is_asked_of_is_a() {
     }
 }
 
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn a_prefab_is_reflected_as_a_component() {
     use bevy_ecs::reflect::{AppTypeRegistry, ReflectComponent};

@@ -124,7 +124,6 @@ fn paths_start_in_the_scope() {
     world.with_scope(sol, |world| assert!(world.lookup_unique("Earth").is_err())).unwrap();
 }
 
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn expressions_mean_what_is_in_the_scope() {
     use bevy_relations::expr::{PairExpr, UnknownNames, WorldExprExt};

@@ -16,21 +16,18 @@ use bevy_relations::{
 #[derive(Relation)]
 pub(crate) struct Likes;
 
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect))]
-#[derive(Relation, Clone, PartialEq, Debug)]
+#[derive(bevy_reflect::Reflect, Relation, Clone, PartialEq, Debug)]
 pub(crate) struct Eats(pub(crate) u32);
 
 /// A value that can be compared by reflection only.
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect))]
-#[derive(Relation, Clone)]
+#[derive(bevy_reflect::Reflect, Relation, Clone)]
 pub(crate) struct Knows(pub(crate) u32);
 
 #[derive(Relation)]
 #[relation(exclusive, traversable)]
 pub(crate) struct MountedOn;
 
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect))]
-#[derive(Relation, Clone, PartialEq, Debug)]
+#[derive(bevy_reflect::Reflect, Relation, Clone, PartialEq, Debug)]
 #[relation(symmetric)]
 pub(crate) struct Trades(pub(crate) u32);
 
@@ -42,8 +39,7 @@ pub(crate) struct MarriedTo;
 #[relation(ordered)]
 pub(crate) struct Follows;
 
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect))]
-#[derive(Relation, Clone, PartialEq, Debug)]
+#[derive(bevy_reflect::Reflect, Relation, Clone, PartialEq, Debug)]
 #[relation(key = u8)]
 pub(crate) struct Equips(pub(crate) u8);
 

@@ -209,7 +209,6 @@ fn slots_are_found_by_their_path_in_another_world() {
     }
 }
 
-#[cfg(feature = "serialize")]
 mod saves {
     use super::*;
     use bevy_relations::snapshot::{LoadError, SaveError, SaveId};

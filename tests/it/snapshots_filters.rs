@@ -109,7 +109,6 @@ fn what_is_left_out_is_made_no_relation() {
     world.check_pairs().unwrap();
 }
 
-#[cfg(feature = "serialize")]
 #[test]
 fn a_save_without_a_relation_leaves_that_alone_when_it_is_loaded() {
     use crate::snapshots_saves::{from_ron, register_types, to_ron};

@@ -162,7 +162,6 @@ fn what_is_refused_changes_nothing() {
     world.check_pairs().unwrap();
 }
 
-#[cfg(feature = "bevy_reflect")]
 #[test]
 fn entities_in_values_are_those_that_were_spawned_again() {
     use bevy_ecs::{

@@ -8,7 +8,6 @@ use crate::{
     common::{Random, dump, fewer},
     common::{take_reported_errors, world_that_records_errors},
 };
-#[cfg(feature = "bevy_reflect")]
 use bevy_ecs::reflect::AppTypeRegistry;
 use bevy_ecs::{
     prelude::*,
@@ -52,8 +51,8 @@ struct Weight(u64);
 #[derive(Component, Clone)]
 struct Global(u64);
 
-#[derive(Component, Clone)]
-#[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Component))]
+#[derive(Component, Clone, bevy_reflect::Reflect)]
+#[reflect(Component)]
 struct Mark;
 
 /// The entities that a schedule began with, and those that came in their places.
@@ -64,7 +63,6 @@ struct Crowd(Vec<Entity>);
 #[derive(Resource, Clone, Copy)]
 struct Linked(Entity);
 
-#[cfg(feature = "bevy_reflect")]
 #[derive(Expression)]
 #[expr("Mark, (DockedTo, $dock), ?(Likes, $liked), !(Under, $dock)")]
 struct MarkedAndDocked;
@@ -209,7 +207,6 @@ const KINDS: &[Kind] = &[
         };
         system.in_set(set)
     }),
-    #[cfg(feature = "bevy_reflect")]
     (MARK | DOCKED | LIKES | UNDER | FUEL, 0, |step| {
         let set = step.set.clone();
         let system = move |mut rows: ExprQuery<MarkedAndDocked, &Fuel>| {
@@ -222,7 +219,6 @@ const KINDS: &[Kind] = &[
         };
         system.in_set(set)
     }),
-    #[cfg(feature = "bevy_reflect")]
     (MARK | DOCKED | LIKES | UNDER, FUEL, |step| {
         let set = step.set.clone();
         let system = move |mut rows: ExprQuery<MarkedAndDocked, &mut Fuel>| {
@@ -341,7 +337,6 @@ const KINDS: &[Kind] = &[
 /// A world with some pairs of everything.
 fn world(seed: u64) -> World {
     let mut world = world_that_records_errors();
-    #[cfg(feature = "bevy_reflect")]
     {
         let types = AppTypeRegistry::default();
         types.write().register::<Mark>();

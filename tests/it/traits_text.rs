@@ -213,7 +213,6 @@ fn a_relation_made_from_text_follows_its_rules() {
     world.check_pairs().unwrap();
 }
 
-#[cfg(feature = "serialize")]
 #[test]
 fn serde_reads_and_writes_traits_as_text() {
     use std::collections::BTreeMap;
@@ -237,7 +236,6 @@ fn serde_reads_and_writes_traits_as_text() {
     }
 }
 
-#[cfg(feature = "serialize")]
 #[test]
 fn reflection_knows_traits_and_reads_and_writes_them() {
     use bevy_app::App;

@@ -9,12 +9,9 @@
 mod internals;
 mod limits;
 mod mid_operation;
-#[cfg(feature = "serialize")]
 mod misc;
 mod monitors;
-#[cfg(feature = "bevy_reflect")]
 mod ops;
-#[cfg(feature = "bevy_reflect")]
 mod values;
 
 use crate::{
