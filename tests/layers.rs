@@ -10,6 +10,8 @@ mod documents;
 mod examples;
 #[path = "layers/one_way.rs"]
 mod one_way;
+#[path = "layers/reached.rs"]
+mod reached;
 
 use std::{
     collections::BTreeSet,

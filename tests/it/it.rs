@@ -120,6 +120,7 @@ mod panics_saving;
 mod prefab_copies;
 mod prefab_observers;
 mod prefab_rules;
+mod prefab_storm;
 mod prefabs;
 mod prefabs_kept;
 mod prefabs_model;

@@ -12,7 +12,7 @@ use bevy_relations::{
     live::*,
     prefab::{CommandsPrefabExt, Prefab, SlotOf, WorldPrefabExt},
     prelude::*,
-    relation::OnInstantiate,
+    relation::{OnInstantiate, Wildcard},
 };
 
 #[derive(Component, Clone, Copy, PartialEq, Debug, Default)]
@@ -275,7 +275,8 @@ fn observers_that_act_at_any_moment_of_an_instantiation_leave_the_world_right() 
         println!("event {event}, action {action}, moment {moment}, way {way}");
         WAYS[way](&mut world, known);
         world.flush();
-        acted += usize::from(world.resource::<Plan>().left > moment + 1 || world.resource::<Plan>().left == 0);
+        acted +=
+            usize::from(world.resource::<Plan>().left > moment + 1 || world.resource::<Plan>().left == 0);
         world.insert_resource(Plan { left: usize::MAX, action: ACTIONS[action] });
         check(&mut world, known);
         take_reported_errors();
