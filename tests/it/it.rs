@@ -104,6 +104,7 @@ mod names_random;
 mod observed;
 mod odd_names;
 mod odd_places;
+mod operations_storm;
 #[expect(dead_code, reason = "the comparison with Flecs uses more of it")]
 mod oracle;
 mod order;

@@ -1,8 +1,12 @@
 //! Thousands of relations: time and memory must stay in proportion.
 
-use crate::common::{spawn, world_that_records_errors};
+use crate::common::{Random, reuse_index, spawn, world_that_records_errors};
 use bevy_ecs::prelude::*;
-use bevy_relations::prelude::*;
+use bevy_relations::{expr::PairExpr, prelude::*};
+use std::collections::BTreeSet;
+
+#[derive(Component)]
+struct Held;
 
 fn relation(world: &mut World, with: &[Entity]) -> Entity {
     let traits = with.iter().fold(RelationTraits::new(), |traits, &with| traits.with_id(with));
@@ -87,4 +91,53 @@ fn an_entity_has_pairs_of_three_thousand_relations() {
     assert_eq!(world.pairs_of(a).len(), 1_500);
     world.despawn(a);
     assert!(world.pairs_of(c).is_empty() && world.pairs_to(b).is_empty());
+}
+
+/// Relations with one target and with several, more than a word has bits, and more sources than are looked at together.
+#[test]
+fn every_pair_of_any_of_many_relations_is_a_row() {
+    let mut world = world_that_records_errors();
+    world.register_component_name::<Held>("Held");
+    let relations: Vec<Entity> = (0..70)
+        .map(|number| {
+            let traits = RelationTraits::new();
+            let traits = if number % 3 == 0 { traits } else { traits.exclusive() };
+            world.spawn_relation("R", traits).unwrap()
+        })
+        .collect();
+    let holders: Vec<Entity> = (0..1_500).map(|_| world.spawn(Held).id()).collect();
+    let mut random = Random(41);
+    for _ in 0..6_000 {
+        let (source, target) = (random.pick(&holders), random.pick(&holders));
+        world.insert_pair_by_id(source, (random.pick(&relations), target)).unwrap();
+        world.remove_pairs_by_id(random.pick(&holders), PairId::new(random.pick(&relations), target));
+    }
+    for &holder in &holders[..3] {
+        world.despawn(holder);
+        let other = reuse_index(&mut world, holder);
+        world.entity_mut(other).insert(Held);
+    }
+    let mut expr = PairExpr::parse("Held, ($r, $t)").unwrap().compile(&mut world).unwrap();
+    let mut found = Vec::new();
+    expr.for_each(&world, |row| {
+        let variable = |name| row.var(name).unwrap();
+        found.push((row.this().unwrap(), variable("r"), variable("t")));
+    })
+    .unwrap();
+    let mut expected = Vec::new();
+    for source in world.query_filtered::<Entity, With<Held>>().iter(&world) {
+        for &relation in &relations {
+            let targets = world.pairs_by_id(relation).targets(source);
+            expected.extend(targets.map(|target| (source, relation, target)));
+        }
+    }
+    assert!(found.len() > 3_000);
+    // The rows about an entity come one after the other.
+    assert_eq!(
+        found.chunk_by(|a, b| a.0 == b.0).count(),
+        found.iter().map(|row| row.0).collect::<BTreeSet<_>>().len()
+    );
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
 }

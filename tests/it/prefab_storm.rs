@@ -20,7 +20,7 @@ struct Number(u32);
 
 #[derive(Component, Clone, Copy, Default)]
 #[require(Cooled)]
-struct Health(u32);
+struct Health(#[expect(dead_code, reason = "it makes a value")] u32);
 
 #[derive(Component, Clone, Copy, Default)]
 #[component(storage = "SparseSet")]
@@ -37,7 +37,7 @@ struct Likes;
 
 #[derive(Relation, Clone)]
 #[relation(exclusive, traversable, on_target_despawn = Despawn)]
-struct Mounted(u32);
+struct Mounted(#[expect(dead_code, reason = "it makes a value")] u32);
 
 #[derive(Relation)]
 #[relation(symmetric, exclusive)]

@@ -275,6 +275,11 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("joins", "pair_query", "`&mut A` of each source with `&B` of its target; targets in four tables")
         .headline(),
     Entry::new("joins", "pair_query_parallel", "the same on several threads, by the clock"),
+    Entry::new(
+        "joins",
+        "pair_query_both",
+        "`&mut A` of each source with `&mut B` of its target; targets in four tables",
+    ),
     Entry::new("joins", "expr_read", "`A, (R, $t)`, `A` read through each row").headline(),
     Entry::new("joins", "expr_write", "`A, (R, $t)`, `A` written through each row").headline(),
     Entry::new("joins", "expr_write_lacking", "`A, !(R, *)`, `A` written, half match").headline(),

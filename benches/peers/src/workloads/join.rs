@@ -20,6 +20,7 @@ use bevy_relations::{
     expr::{AnyExpression, ExprParam, PairExpr},
     prelude::*,
 };
+use std::mem;
 
 #[derive(Component, Clone, Copy)]
 #[repr(transparent)]
@@ -28,6 +29,11 @@ struct Fuel(u32);
 #[derive(Component, Clone, Copy)]
 #[repr(transparent)]
 struct Depot(u32);
+
+/// What sources bring to their target.
+#[derive(Component, Clone, Copy, Default)]
+#[repr(transparent)]
+struct Stock(u32);
 
 #[derive(Component, Clone, Copy)]
 struct Mark<const N: usize>(#[expect(dead_code, reason = "only there to make another table")] u8);
@@ -66,7 +72,7 @@ impl Plan {
     fn world(self, mut world: World, link: impl Fn(&mut World, Entity, Entity)) -> World {
         let targets: Vec<Entity> = (0..self.targets())
             .map(|number| {
-                let depot = Depot(number as u32 % 31 + 1);
+                let depot = (Depot(number as u32 % 31 + 1), Stock(0));
                 match number % 4 {
                     0 => world.spawn(depot).id(),
                     1 => world.spawn((depot, Mark::<1>(0))).id(),
@@ -105,12 +111,13 @@ impl Plan {
     fn flecs(self, kind: Kind, terms: fn(&FlecsSide) -> Vec<Term>, cached: bool) -> (FlecsSide, FlecsQuery) {
         let mut world = FlecsWorld::new();
         let relation = world.relation(kind);
-        let (fuel, depot) = (world.component(), world.component());
+        let (fuel, depot, stock) = (world.component(), world.component(), world.component());
         let marks = [world.entity(), world.entity(), world.entity()];
         let targets: Vec<Id> = (0..self.targets())
             .map(|number| {
                 let target = world.entity();
                 world.set(target, depot, &Depot(number as u32 % 31 + 1));
+                world.set(target, stock, &Stock(0));
                 (number % 4).checked_sub(1).iter().for_each(|&mark| world.add(target, marks[mark]));
                 target
             })
@@ -127,7 +134,7 @@ impl Plan {
                 world.add(source, pair(relation, targets[target]));
             }
         }
-        let mut side = FlecsSide { world, relation, fuel, depot };
+        let mut side = FlecsSide { world, relation, fuel, depot, stock };
         let terms = terms(&side);
         let query = if cached { FlecsQuery::cached } else { FlecsQuery::uncached }(&mut side.world, &terms);
         (side, query)
@@ -186,14 +193,15 @@ impl Plan {
         mut world: World,
         mut time: impl FnMut(&mut World, &mut Stopwatch) + 'static,
     ) -> impl FnMut(&mut Stopwatch) -> u64 {
-        let mut all = world.query::<&mut Fuel>();
+        let (mut fuels, mut stocks) = (world.query::<&mut Fuel>(), world.query::<&mut Stock>());
         move |watch| {
             time(&mut world, watch);
-            let take =
-                |mut fuel: bevy_ecs::change_detection::Mut<Fuel>| u64::from(std::mem::take(&mut fuel.0));
-            let sum = all.iter_mut(&mut world).map(take).sum();
+            let fuel: u64 =
+                fuels.iter_mut(&mut world).map(|mut fuel| u64::from(mem::take(&mut fuel.0))).sum();
+            let stock: u64 =
+                stocks.iter_mut(&mut world).map(|mut stock| u64::from(mem::take(&mut stock.0))).sum();
             world.clear_trackers();
-            sum
+            fuel + stock
         }
     }
 
@@ -205,7 +213,8 @@ impl Plan {
         read: fn(&crate::flecs_query::Table<'_>) -> u32,
     ) -> impl FnMut(&mut Stopwatch) -> u64 {
         let (mut side, query) = self.flecs(kind, terms, cached);
-        let all = FlecsQuery::uncached(&mut side.world, &[Term::write(side.fuel)]);
+        let fuels = FlecsQuery::uncached(&mut side.world, &[Term::write(side.fuel)]);
+        let stocks = FlecsQuery::uncached(&mut side.world, &[Term::write(side.stock)]);
         move |watch| {
             watch.time(|| {
                 for _ in 0..self.repeats() {
@@ -218,9 +227,14 @@ impl Plan {
                 }
             });
             let mut sum = 0;
-            all.for_each_table(&mut side.world, |table| {
+            fuels.for_each_table(&mut side.world, |table| {
                 for fuel in table.field::<Fuel>(0).into_iter().flatten() {
                     sum += u64::from(fuel.replace(Fuel(0)).0);
+                }
+            });
+            stocks.for_each_table(&mut side.world, |table| {
+                for stock in table.field::<Stock>(0).into_iter().flatten() {
+                    sum += u64::from(stock.replace(Stock(0)).0);
                 }
             });
             sum
@@ -233,6 +247,7 @@ struct FlecsSide {
     relation: Id,
     fuel: crate::flecs::Component<Fuel>,
     depot: crate::flecs::Component<Depot>,
+    stock: crate::flecs::Component<Stock>,
 }
 
 /// Each source takes from its target.
@@ -283,6 +298,69 @@ pub(super) fn pair_query(size: usize) -> Workload {
         contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
     }
     Workload { id: "pair_query", size, elements: size * plan.repeats(), contestants }
+}
+
+/// Each source brings its target something: both are written.
+pub(super) fn pair_query_both(size: usize) -> Workload {
+    let plan = Plan { sources: size, every: 1 };
+    let terms = |side: &FlecsSide| {
+        let stock = Term::write(side.stock).on(c"$target");
+        vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target"), stock]
+    };
+    let bring = |table: &crate::flecs_query::Table<'_>| {
+        let sources = table.field::<Fuel>(0).map_or(0, <[_]>::len) as u32;
+        for stock in table.field::<Stock>(2).into_iter().flatten() {
+            stock.set(Stock(stock.get().0 + sources));
+        }
+        1
+    };
+    let flecs = move |kind, cached| move || plan.flecs_round(kind, cached, terms, bring);
+    type Both<'w, 's> = PairQuery<'w, 's, DockedTo, &'static mut Fuel, &'static mut Stock>;
+    let mut contestants = vec![
+        Contestant::new("flecs", flecs(Kind::Exclusive, true)),
+        Contestant::new("bevy", move || {
+            let mut world = plan.bevy();
+            let mut state =
+                SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&mut Stock>)>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let (mut sources, mut targets) = state.get_mut(world).expect("queries are always available");
+                for (mut fuel, link) in &mut sources {
+                    if let Ok(mut stock) = targets.get_mut(link.target()) {
+                        fuel.0 += 1;
+                        stock.0 += 1;
+                    }
+                }
+            })
+        }),
+        Contestant::new("ours", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<Both<'_, '_>>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                pairs.for_each(|mut fuel, _, mut stock| {
+                    fuel.0 += 1;
+                    stock.0 += 1;
+                });
+            })
+        })
+        .goal("bevy", 1.0),
+        Contestant::new("ours iter_lending", move || {
+            let mut world = plan.ours();
+            let mut state = SystemState::<Both<'_, '_>>::new(&mut world);
+            plan.bevy_round(world, move |world| {
+                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
+                let mut rows = pairs.iter_lending();
+                while let Some((mut fuel, _, mut stock)) = rows.fetch_next() {
+                    fuel.0 += 1;
+                    stock.0 += 1;
+                }
+            })
+        }),
+    ];
+    if sparse_fits(size, plan.targets()) {
+        contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
+    }
+    Workload { id: "pair_query_both", size, elements: size * plan.repeats(), contestants }
 }
 
 /// The same on several threads, by the clock.

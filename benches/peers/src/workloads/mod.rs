@@ -129,8 +129,14 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     workloads.extend(each(wide, &[100_000, 1_000_000]));
     let chains: &[fn(usize) -> Workload] = &[up::chains, up::plain];
     workloads.extend(each(chains, if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
-    let joins: &[fn(usize) -> Workload] =
-        &[join::pair_query, join::pair_query_parallel, join::read, join::write, join::write_lacking];
+    let joins: &[fn(usize) -> Workload] = &[
+        join::pair_query,
+        join::pair_query_parallel,
+        join::pair_query_both,
+        join::read,
+        join::write,
+        join::write_lacking,
+    ];
     workloads.extend(each(joins, &[1_000, 100_000]));
     let typed: &[fn(usize) -> Workload] =
         &[typed::inner_filter, typed::added, typed::changed_below, typed::islands];
