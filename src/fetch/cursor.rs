@@ -466,12 +466,6 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         all.then_some(rows)
     }
 
-    /// The place of an entity in this row of the storage that is set.
-    #[inline]
-    pub(crate) fn place(&self, row: TableRow) -> RowHint {
-        RowHint { storage: self.fetch.storage, row: Some(row) }
-    }
-
     /// The data of an entity that was at `place` last, which is put right. `None` if it is dead or does not match.
     ///
     /// # Safety

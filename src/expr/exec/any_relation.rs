@@ -6,15 +6,13 @@ use super::{
 };
 use crate::{
     expr::{
-        eval::{Datum, View},
+        eval::Datum,
         plan::{AtomOp, Column, IdOp, Operand, Position, RelationOp},
     },
     id::RelationId,
-    store::Upward,
 };
 use bevy_ecs::entity::Entity;
-use core::{mem, ops::ControlFlow};
-use smallvec::SmallVec;
+use core::ops::ControlFlow;
 
 impl Matcher<'_, '_> {
     /// Whether there is a way. `None` if that has to be found in general.
@@ -100,69 +98,31 @@ impl AtomOp {
     }
 }
 
-/// Finds the targets of many sources in the relations that they have. Those in which a source has one at most are read faster.
-#[derive(Default)]
-struct Readers<'a> {
-    /// Those that were met first.
-    known: SmallVec<[(RelationId, RelationReader<'a>); 8]>,
-}
-
-/// The relation as a value, and what reads it if a source has one target at most.
-type RelationReader<'a> = (Datum, Option<Upward<'a>>);
-
-impl<'a> Readers<'a> {
-    #[inline]
-    fn of(&mut self, view: &View<'a>, id: RelationId) -> RelationReader<'a> {
-        if let Some(&(_, reader)) = self.known.iter().find(|(known, _)| *known == id) {
-            return reader;
-        }
-        let relation = Datum::new(view.store.registry().entry(id).entity);
-        let reader = (relation, view.index(id).upward(view.store.compares(id)));
-        if self.known.len() < self.known.inline_size() {
-            self.known.push((id, reader));
-        }
-        reader
-    }
-}
-
 impl StageState {
-    /// Makes a row of every pair of the sources in a range of rows, as far as there is room.
+    /// Makes a row of every pair of a source.
     pub(super) fn each_pair(
         &mut self,
         run: &Run<'_, '_>,
-        (source, input): (Operand, &Batch),
-        until: usize,
+        source: Option<Entity>,
         [relations, targets]: [Column; 2],
         output: &mut Batch,
     ) {
-        let view = run.view;
-        let mut readers = Readers::default();
-        let mut found_relations = mem::take(output.column_mut(relations));
-        let mut found = mem::take(output.column_mut(targets));
-        while self.row < until && self.room(run) > 0 {
-            let row = self.row as u32;
-            if let Some(source) = input.entity(source, self.row).filter(|&source| view.is_alive(source)) {
-                // Of some there may be no pair any more.
-                for id in view.store.participants().relations(source) {
-                    let (relation, upward) = readers.of(&view, id);
-                    match upward {
-                        Some(upward) => {
-                            let Some(target) = upward.target(source) else { continue };
-                            found.push(Datum::new(target));
-                            found_relations.push(relation);
-                            self.rows.push(row);
-                        }
-                        None => {
-                            found.extend(view.index(id).targets(source).map(Datum::new));
-                            found_relations.resize(found.len(), relation);
-                            self.rows.resize(found.len(), row);
-                        }
-                    }
+        let (view, row) = (run.view, self.row as u32);
+        if let Some(source) = source.filter(|&source| view.is_alive(source)) {
+            // Of some there may be no pair any more.
+            for id in view.store.participants().relations(source) {
+                let found = output.column_mut(targets);
+                let index = view.index(id);
+                match index.upward(view.store.compares(id)) {
+                    Some(upward) => found.extend(upward.target(source).map(Datum::new)),
+                    None => found.extend(index.targets(source).map(Datum::new)),
                 }
+                let rows = found.len();
+                let relation = Datum::new(view.store.registry().entry(id).entity);
+                output.column_mut(relations).resize(rows, relation);
+                self.rows.resize(rows, row);
             }
-            self.next_row();
         }
-        *output.column_mut(relations) = found_relations;
-        *output.column_mut(targets) = found;
+        self.next_row();
     }
 }

@@ -79,8 +79,7 @@ impl Stage {
                 Produce::Indexed(indexed) => state.indexed(run, indexed, output.column_mut(indexed.out)),
                 Produce::Atom(atom) => match atom.each_pair() {
                     Some((source, out)) => {
-                        let until = if settled.is_none() { input.len } else { state.row + 1 };
-                        state.each_pair(run, (source, input), until, out, output);
+                        state.each_pair(run, input.entity(source, state.row), out, output);
                     }
                     None => state.atom(run, atom, input, output),
                 },

@@ -23,6 +23,14 @@ const BLOCK: usize = 16;
 /// A table row is scanned for pairs in about this fraction of the time that it takes to look up a source.
 const ROWS_PER_LOOKUP: usize = 4;
 
+/// Where a source is.
+pub(super) enum Place<'a> {
+    /// In this row of the storage that was entered.
+    Row(TableRow),
+    /// Here, or somewhere else.
+    Near(&'a mut RowHint),
+}
+
 /// Fetches the data of both ends of a pair.
 pub(super) struct Ends<'w, 's, S, T, F, TF>
 where
@@ -78,23 +86,29 @@ where
     ///
     /// # Safety
     /// No other row may be alive that has the same source, or whose source or target is one of these if `overlap`; no
-    /// other row at all if `S` is not `IterQueryData`, or `T` not `ReadOnlyQueryData`.
+    /// other row at all if `S` is not `IterQueryData`, or `T` not `ReadOnlyQueryData`. If the row of the source is given, it must be
+    /// in the storage that `sources` has entered.
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
-        source: (Entity, &mut RowHint),
+        (source, place): (Entity, Place<'_>),
         target: Entity,
     ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
-        if self.overlap && source.0 == target {
+        if self.overlap && source == target {
             return None;
         }
         let location = self.targets.entities().get_spawned(target).ok()?;
         let (cursor, row) = self.target_set.at(location)?;
         // SAFETY: the entity is there. *Access*, and nothing that is alive conflicts with `T`, as the caller promises.
         let other = unsafe { cursor.fetch_here(target, row)? };
-        // SAFETY: *Access*. The caller promises that nothing conflicts but `other`, which does not: it is of another
+        // SAFETY: *Access*. The caller promises the row, and that nothing conflicts but `other`, which does not: it is of another
         // entity, or of other components.
-        let item = unsafe { self.sources.get_at(source.0, source.1)? };
+        let item = unsafe {
+            match place {
+                Place::Row(row) => self.sources.fetch_here(source, row)?,
+                Place::Near(near) => self.sources.get_at(source, near)?,
+            }
+        };
         Some((item, other))
     }
 

@@ -1,17 +1,50 @@
 //! The data of both ends of pairs, one pair at a time.
 #![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 
-use super::{PairEdge, Pairs, Scope, ends::Ends};
+use super::{
+    PairEdge, Pairs, Scope,
+    ends::{Ends, Place},
+};
 use crate::{
     fetch::{FetchCursor, RowHint, StorageEntities},
     relation::{ExclusiveRelation, Relation},
-    store::{ListIter, RelationIndex, SourceIter, TargetIter, Upward},
+    store::{ExclusiveReader, ListIter, RelationIndex, SourceIter, TargetIter},
 };
 use bevy_ecs::{
     entity::Entity,
     query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
+    storage::TableRow,
 };
 use core::{iter::FusedIterator, slice};
+
+/// Goes over the sources of an exclusive relation by table.
+struct ExclusiveRows<'w, 's> {
+    storages: slice::Iter<'s, u32>,
+    rows: StorageEntities<'w>,
+    at: usize,
+    reader: ExclusiveReader<'w>,
+}
+
+impl<'w, 's> ExclusiveRows<'w, 's> {
+    /// The next source and its target.
+    #[inline]
+    fn next<D: QueryData, F: QueryFilter>(
+        &mut self,
+        cursor: &mut FetchCursor<'w, 's, D, F>,
+    ) -> Option<(FoundSource, Entity)> {
+        loop {
+            match self.rows.get(self.at) {
+                Some((source, row)) => {
+                    self.at += 1;
+                    if let Some(target) = self.reader.target(source) {
+                        return Some(((source, Some(row)), target));
+                    }
+                }
+                None => (self.rows, self.at) = (cursor.enter(*self.storages.next()?), 0),
+            }
+        }
+    }
+}
 
 /// Goes over pairs by table or by list. What is left of a single source or list is the end of either.
 enum PairCursor<'w, 's> {
@@ -19,8 +52,8 @@ enum PairCursor<'w, 's> {
         storages: slice::Iter<'s, u32>,
         rows: StorageEntities<'w>,
         at: usize,
-        /// The source that `targets` are of.
-        source: Option<Entity>,
+        /// What `targets` are of.
+        source: Option<FoundSource>,
         targets: TargetIter<'w>,
     },
     /// The sources of one target, in tables that no others are in.
@@ -33,6 +66,9 @@ enum PairCursor<'w, 's> {
         sources: SourceIter<'w>,
     },
 }
+
+/// A source with its row in the storage that was entered, or without if it comes from a list and has yet to be found.
+type FoundSource = (Entity, Option<TableRow>);
 
 impl<'w, 's> PairCursor<'w, 's> {
     /// The pairs of one target. `sources` are in the order that is wanted if they have one.
@@ -53,14 +89,12 @@ impl<'w, 's> PairCursor<'w, 's> {
         }
     }
 
-    /// The next pair. In a table, `place` becomes that of the source.
-    #[inline]
+    /// The next source and target.
     fn next<D: QueryData, F: QueryFilter>(
         &mut self,
-        (index, upward): (&'w RelationIndex, Option<Upward<'w>>),
+        index: &'w RelationIndex,
         cursor: &mut FetchCursor<'w, 's, D, F>,
-        place: &mut RowHint,
-    ) -> Option<(Entity, Entity)> {
+    ) -> Option<(FoundSource, Entity)> {
         match self {
             Self::Rows { storages, rows, at, source, targets } => loop {
                 if let Some(target) = targets.next() {
@@ -68,12 +102,8 @@ impl<'w, 's> PairCursor<'w, 's> {
                 }
                 match rows.get(*at) {
                     Some((entity, row)) => {
-                        (*at, *source) = (*at + 1, Some(entity));
-                        *targets = match upward {
-                            Some(upward) => TargetIter::one(upward.target(entity)),
-                            None => index.targets(entity),
-                        };
-                        *place = cursor.place(row);
+                        (*at, *source) = (*at + 1, Some((entity, Some(row))));
+                        *targets = index.targets(entity);
                     }
                     None => (*rows, *at) = (cursor.enter(*storages.next()?), 0),
                 }
@@ -81,21 +111,26 @@ impl<'w, 's> PairCursor<'w, 's> {
             Self::Tables { storages, rows, at, target } => loop {
                 if let Some((source, row)) = rows.get(*at) {
                     *at += 1;
-                    *place = cursor.place(row);
-                    return Some((source, *target));
+                    return Some(((source, Some(row)), *target));
                 }
                 (*rows, *at) = (cursor.enter(storages.next()?), 0);
             },
             Self::Lists { lists, target, sources } => loop {
                 if let Some(source) = sources.next() {
-                    *place = place.next();
-                    return target.map(|target| (source, target));
+                    return target.map(|target| ((source, None), target));
                 }
                 let (next, list) = lists.as_mut()?.next()?;
                 (*target, *sources) = (Some(next), index.sources_in(list));
             },
         }
     }
+}
+
+/// How all pairs of a scope are met.
+enum Walk<'w, 's> {
+    /// The most common: compiled into the loop of the caller.
+    Exclusive(ExclusiveRows<'w, 's>),
+    Other(PairCursor<'w, 's>),
 }
 
 /// Goes over the pairs of a [`PairQuery`](crate::PairQuery): an iterator if the data is read-only.
@@ -109,8 +144,9 @@ where
 {
     pairs: &'w Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
-    walk: PairCursor<'w, 's>,
-    of_source: RowHint,
+    walk: Walk<'w, 's>,
+    /// Where the source of a list was that came last.
+    near: RowHint,
 }
 
 impl<'w, 's, R, S, T, F, TF> PairIter<'w, 's, R, S, T, F, TF>
@@ -122,18 +158,25 @@ where
     TF: QueryFilter,
 {
     /// Starts to go over a scope.
-    pub(super) fn new(pairs: &'w Pairs<'w, 's, R>, ends: Ends<'w, 's, S, T, F, TF>, scope: Scope) -> Self {
+    pub(super) fn new(
+        pairs: &'w Pairs<'w, 's, R>,
+        mut ends: Ends<'w, 's, S, T, F, TF>,
+        scope: Scope,
+    ) -> Self {
         let walk = match scope {
-            Scope::All => ends.walk(pairs.index),
+            Scope::All => ends.walk(pairs),
             Scope::Source(source) => {
-                let (storages, rows, targets) = ([].iter(), StorageEntities::NONE, pairs.targets(source));
-                PairCursor::Rows { storages, rows, at: 0, source: Some(source), targets }
+                let row = ends.sources.find(source);
+                let targets = if row.is_some() { pairs.targets(source) } else { TargetIter::none() };
+                let (storages, rows, source) = ([].iter(), StorageEntities::NONE, Some((source, row)));
+                Walk::Other(PairCursor::Rows { storages, rows, at: 0, source, targets })
             }
             Scope::Target(target) => {
-                PairCursor::of_target(target, pairs.sources(target), pairs.index, &ends.sources)
+                let sources = pairs.sources(target);
+                Walk::Other(PairCursor::of_target(target, sources, pairs.index, &ends.sources))
             }
         };
-        Self { pairs, ends, walk, of_source: RowHint::UNKNOWN }
+        Self { pairs, ends, walk, near: RowHint::UNKNOWN }
     }
 
     /// The next pair with the data of its ends, which must be let go before the one after it is fetched.
@@ -149,11 +192,21 @@ where
     #[inline]
     unsafe fn next_row(&mut self) -> Option<PairRow<'w, 's, R, S, T>> {
         let index = self.pairs.index?;
-        let index = (index, index.upward(self.pairs.compare));
         loop {
-            let (source, target) = self.walk.next(index, &mut self.ends.sources, &mut self.of_source)?;
-            // SAFETY: as the caller promises.
-            let row = unsafe { self.ends.fetch((source, &mut self.of_source), target) };
+            let ((source, row), target) = match &mut self.walk {
+                Walk::Exclusive(rows) => rows.next(&mut self.ends.sources)?,
+                Walk::Other(cursor) => cursor.next(index, &mut self.ends.sources)?,
+            };
+            let place = match row {
+                Some(row) => Place::Row(row),
+                None => {
+                    self.near = self.near.next();
+                    Place::Near(&mut self.near)
+                }
+            };
+            // SAFETY: as the caller promises. A row that is known is one of the storage that was entered last, since nothing but
+            // `next` enters another as long as there are such rows.
+            let row = unsafe { self.ends.fetch((source, place), target) };
             if let Some((item, other)) = row {
                 return Some((item, PairEdge { source, target, pairs: self.pairs }, other));
             }
@@ -224,7 +277,7 @@ where
         // Not in the order of `Children`, which a user could make name a child twice.
         if let (Scope::Target(target), Some(index)) = (scope, pairs.index) {
             let (sources, cursor) = (index.sources(target), &iter.ends.sources);
-            iter.walk = PairCursor::of_target(target, sources, Some(index), cursor);
+            iter.walk = Walk::Other(PairCursor::of_target(target, sources, Some(index), cursor));
         }
         Self(iter)
     }
@@ -274,16 +327,20 @@ where
     TF: QueryFilter,
 {
     /// Over all pairs, whichever way is shorter.
-    fn walk(&self, index: Option<&'w RelationIndex>) -> PairCursor<'w, 's> {
-        match index {
+    fn walk<R: Relation>(&self, pairs: &Pairs<'w, '_, R>) -> Walk<'w, 's> {
+        let (storages, rows, at) = (self.sources.storages().iter(), StorageEntities::NONE, 0);
+        match pairs.index {
             Some(index) if !self.scans(index) => {
                 let lists = Some(index.targets_with_sources());
-                PairCursor::Lists { lists, target: None, sources: SourceIter::none() }
+                Walk::Other(PairCursor::Lists { lists, target: None, sources: SourceIter::none() })
             }
-            _ => {
-                let (storages, targets) = (self.sources.storages().iter(), TargetIter::none());
-                PairCursor::Rows { storages, rows: StorageEntities::NONE, at: 0, source: None, targets }
-            }
+            index => match index.and_then(|index| index.exclusive_reader(pairs.compare)) {
+                Some(reader) => Walk::Exclusive(ExclusiveRows { storages, rows, at, reader }),
+                None => {
+                    let targets = TargetIter::none();
+                    Walk::Other(PairCursor::Rows { storages, rows, at, source: None, targets })
+                }
+            },
         }
     }
 }
