@@ -3,7 +3,7 @@
 //! Each case is an event, an action, the number of the event at which it is taken, and an operation: a snapshot or a save is
 //! applied, a text inserted, entities disabled, sources moved or ordered, entities spawned in batches, in scopes or by
 //! components of others. Afterwards pairs, and all that is derived from them, are as they have to be, and the same operations
-//! can be done again.
+//! can be done again. `SEED=n cargo test --test it operations_storm` tries other cases.
 
 use crate::{
     common::{Random, all_entities, dump, size, take_reported_errors, world_that_records_errors},
