@@ -1,5 +1,6 @@
 //! Behaviour, seen from outside: one binary, a module per topic.
 
+mod acting;
 mod adoption;
 mod adoption_despawn;
 mod aliasing;

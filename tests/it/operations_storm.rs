@@ -6,6 +6,7 @@
 //! can be done again. `SEED=n cargo test --test it operations_storm` tries other cases.
 
 use crate::{
+    acting::{Action, Plan, observers},
     common::{Random, all_entities, dump, size, take_reported_errors, world_that_records_errors},
     live::{fresh_rows, kept_rows},
 };
@@ -71,16 +72,6 @@ struct Before {
     saved: Option<SavedPairs>,
 }
 
-/// What is to be done when an event is triggered for the nth time.
-#[derive(Resource)]
-struct Plan {
-    left: usize,
-    action: Action,
-}
-
-/// With the entity of the event.
-type Action = fn(&mut World, Known, Entity);
-
 fn insert_some(world: &mut World, a: Entity, b: Entity) {
     _ = world.insert_pair(a, Likes, b);
     _ = world.insert_pair(a, Weighs(8), b);
@@ -100,7 +91,7 @@ fn clone(world: &mut World, entity: Entity) {
     }
 }
 
-const ACTIONS: [Action; 20] = [
+const ACTIONS: [Action<Known>; 20] = [
     |world, _, entity| _ = world.try_despawn(entity),
     |world, known, _| _ = world.try_despawn(known.0[0]),
     |world, known, _| known.0[2..5].iter().for_each(|&entity| _ = world.try_despawn(entity)),
@@ -150,26 +141,9 @@ const ACTIONS: [Action; 20] = [
     |world, known, _| _ = world.order_sources::<Queues>(known.0[0], &[known.0[4], known.0[3]]),
 ];
 
-fn act(mut plan: ResMut<Plan>, known: Res<Known>, entity: Entity, mut commands: Commands) {
-    plan.left = plan.left.wrapping_sub(1);
-    if plan.left == 0 {
-        let (action, known) = (plan.action, *known);
-        commands.queue(move |world: &mut World| action(world, known, entity));
-    }
-}
-
-macro_rules! observers {
-    ($($event:ty, $entity:ident;)*) => {
-        /// Each spawns an observer.
-        const OBSERVERS: &[fn(&mut World)] = &[$(|world| {
-            world.add_observer(|on: On<$event>, plan: ResMut<Plan>, known: Res<Known>, commands: Commands| {
-                act(plan, known, on.$entity, commands);
-            });
-        }),*];
-    };
-}
-
-observers! {
+/// Each spawns an observer.
+const OBSERVERS: &[fn(&mut World)] = observers! {
+    Known:
     PairInserted<Wildcard>, source;
     PairInserted<Wildcard>, target;
     PairRemoved<Wildcard>, source;
@@ -187,7 +161,7 @@ observers! {
     Insert<MirroredPairs<Likes>>, entity;
     Discard<MirroredPairs<Likes>>, entity;
     Despawn<Health>, entity;
-}
+};
 
 /// Texts that are inserted.
 const KNOWN: &str = "Health(9), (Likes, e0), (Weighs(2), e1), (Mounted, e2), (PartOf, e3)";
@@ -426,12 +400,9 @@ fn observers_that_act_at_any_moment_of_an_operation_leave_the_world_right() {
         println!("event {event}, action {action}, moment {moment}, operations {first} and {second}");
         let (mut world, known, mut kept) = prepare();
         OBSERVERS[event](&mut world);
-        world.insert_resource(Plan { left: moment + 1, action: ACTIONS[action] });
+        Plan::begin(&mut world, moment, ACTIONS[action]);
         OPERATIONS[first](&mut world, known);
-        world.flush();
-        acted +=
-            usize::from(world.resource::<Plan>().left > moment + 1 || world.resource::<Plan>().left == 0);
-        world.insert_resource(Plan { left: usize::MAX, action: ACTIONS[action] });
+        acted += usize::from(Plan::<Known>::end(&mut world));
         check(&mut world, &mut kept);
         OPERATIONS[second](&mut world, known);
         world.flush();

@@ -362,3 +362,40 @@ fn parallel_iteration_gives_every_pair_once() {
     };
     world.run_system_once(system).unwrap();
 }
+
+#[test]
+fn iterators_over_an_exclusive_relation_end_where_there_is_nothing_left() {
+    let mut world = World::new();
+    let target = world.spawn_empty().id();
+    let sources: Vec<Entity> = (0..40).map(|number| world.spawn(Own(number)).id()).collect();
+    for (number, &source) in sources.iter().enumerate() {
+        world.insert_pair(source, DockedTo, target).unwrap();
+        // Others have its table, and rows of their own in it.
+        if number % 3 == 0 {
+            world.entity_mut(source).insert(SparseMark);
+        }
+    }
+    world.despawn(sources[7]);
+    // In its row, or with its index.
+    world.spawn_batch((0..600).map(Own)).for_each(drop);
+    let dead = sources[7];
+    let all = move |mut query: PairQuery<DockedTo, &mut Own>| {
+        assert_eq!(query.iter_mut().count(), 39);
+        assert_eq!(query.of_source(dead).iter_mut().count(), 0);
+        assert!(query.of_source(dead).iter_lending().fetch_next().is_none());
+    };
+    world.run_system_once(all).unwrap();
+    let some = |mut query: PairQuery<DockedTo, &mut Own, (), With<SparseMark>>| {
+        let mut iter = query.iter_mut();
+        let mut numbers: Vec<u32> = iter.by_ref().map(|(own, ..)| own.0).collect();
+        assert!(iter.next().is_none() && iter.next().is_none());
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq((0..40).step_by(3)));
+    };
+    world.run_system_once(some).unwrap();
+    let none = |mut query: PairQuery<DockedTo, &mut Own>| assert!(query.iter_mut().next().is_none());
+    world.despawn(target);
+    world.run_system_once(none).unwrap();
+    world.clear_pairs();
+    world.run_system_once(none).unwrap();
+}

@@ -4,6 +4,7 @@
 //! the world is as it has to be: pairs, Bevy's components, what is derived from them, and further instances.
 
 use crate::{
+    acting::{Action, Plan, observers},
     common::{Random, all_entities, size, take_reported_errors, world_that_records_errors},
     prefabs::{children, set_rule},
 };
@@ -56,16 +57,6 @@ struct Known {
     base: Entity,
 }
 
-/// What is to be done when an event is triggered for the nth time.
-#[derive(Resource)]
-struct Plan {
-    left: usize,
-    action: Action,
-}
-
-/// With the entity of the event.
-type Action = fn(&mut World, Known, Entity);
-
 fn root(world: &World, entity: Entity) -> Entity {
     world.pairs::<ChildOf>().root(entity)
 }
@@ -77,7 +68,7 @@ fn edit(world: &mut World, entity: Entity, edit: impl FnOnce(EntityWorldMut<'_>)
     }
 }
 
-const ACTIONS: [Action; 26] = [
+const ACTIONS: [Action<Known>; 26] = [
     |world, _, entity| _ = world.try_despawn(root(world, entity)),
     |world, _, entity| _ = world.try_despawn(entity),
     |world, known, _| _ = world.try_despawn(known.prefab),
@@ -154,26 +145,9 @@ const ACTIONS: [Action; 26] = [
     },
 ];
 
-fn act(mut plan: ResMut<Plan>, known: Res<Known>, entity: Entity, mut commands: Commands) {
-    plan.left = plan.left.wrapping_sub(1);
-    if plan.left == 0 {
-        let (action, known) = (plan.action, *known);
-        commands.queue(move |world: &mut World| action(world, known, entity));
-    }
-}
-
-macro_rules! observers {
-    ($($event:ty, $entity:ident;)*) => {
-        /// Each spawns an observer.
-        const OBSERVERS: &[fn(&mut World)] = &[$(|world| {
-            world.add_observer(|on: On<$event>, plan: ResMut<Plan>, known: Res<Known>, commands: Commands| {
-                act(plan, known, on.$entity, commands);
-            });
-        }),*];
-    };
-}
-
-observers! {
+/// Each spawns an observer.
+const OBSERVERS: &[fn(&mut World)] = observers! {
+    Known:
     Add<Number>, entity;
     Insert<Health>, entity;
     Insert<Name>, entity;
@@ -185,7 +159,7 @@ observers! {
     PairInserted<Wildcard>, source;
     PairInserted<Wildcard>, target;
     PairRemoved<Wildcard>, source;
-}
+};
 
 /// Ways to make instances.
 const WAYS: [fn(&mut World, Known); 5] = [
@@ -271,13 +245,10 @@ fn observers_that_act_at_any_moment_of_an_instantiation_leave_the_world_right() 
         let (moment, way) = (random.below(MOMENTS), random.below(WAYS.len()));
         let (mut world, known) = prepare();
         OBSERVERS[event](&mut world);
-        world.insert_resource(Plan { left: moment + 1, action: ACTIONS[action] });
+        Plan::begin(&mut world, moment, ACTIONS[action]);
         println!("event {event}, action {action}, moment {moment}, way {way}");
         WAYS[way](&mut world, known);
-        world.flush();
-        acted +=
-            usize::from(world.resource::<Plan>().left > moment + 1 || world.resource::<Plan>().left == 0);
-        world.insert_resource(Plan { left: usize::MAX, action: ACTIONS[action] });
+        acted += usize::from(Plan::<Known>::end(&mut world));
         check(&mut world, known);
         take_reported_errors();
     }
