@@ -48,13 +48,14 @@ use crate::{
     relation::Relation,
     store::{PairData, PairStore},
 };
+#[cfg(feature = "bevy_reflect")]
+use bevy_ecs::component::Mutable;
 use bevy_ecs::{
     component::ComponentId,
     ptr::Ptr,
+    resource::Resource,
     world::{DeferredWorld, World, unsafe_world_cell::UnsafeWorldCell},
 };
-#[cfg(feature = "bevy_reflect")]
-use bevy_ecs::{component::Mutable, resource::Resource};
 use core::{
     any::TypeId,
     ptr::NonNull,
@@ -132,6 +133,12 @@ pub(crate) fn store_mut_if(
     found.map(|mut store| unsafe { store.as_mut() }).ok_or(world)
 }
 
+/// The values of a relation's own type.
+#[inline]
+pub(crate) fn values<R: Relation>(world: &World) -> Option<&PairData<R>> {
+    resource(world, R::info().hint.values())
+}
+
 /// The store and the values of a relation's own type, to change both. `None` if the world does not have both.
 #[inline]
 pub(crate) fn store_and_values<R: Relation>(world: &mut World) -> Option<(&mut PairStore, &mut PairData<R>)> {
@@ -151,7 +158,6 @@ pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a
 }
 
 /// A resource whose component id was `found` last, in whichever world.
-#[cfg(feature = "bevy_reflect")]
 #[inline]
 pub(crate) fn resource<'w, T: Resource>(world: &'w World, found: &AtomicUsize) -> Option<&'w T> {
     // SAFETY: the component is of type `T`, as `find_resource` or the look-up by type has made sure. Nothing changes it while the

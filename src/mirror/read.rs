@@ -5,13 +5,7 @@ use super::{
     state::mirrors,
     value::{ReflectedValue, copy},
 };
-use crate::{
-    fetch,
-    id::RelationId,
-    ops::Followed,
-    relation::ReflectedData,
-    store::{PairData, PairStore},
-};
+use crate::{fetch, id::RelationId, ops::Followed, relation::ReflectedData, store::PairStore};
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::{ReflectFromPtr, TypeRegistry};
 use core::any::{Any, TypeId};
@@ -45,7 +39,7 @@ fn pair_reader<'w, R: MirroredRelation>(
     id: RelationId,
     source: Entity,
 ) -> impl Fn(Entity) -> MirroredPair<R> + use<'w, R> {
-    let values = if size_of::<R>() > 0 { world.get_resource::<PairData<R>>() } else { None };
+    let values = if size_of::<R>() > 0 { fetch::values::<R>(world) } else { None };
     let places = || {
         let mirror = mirrors(world)?.get(TypeId::of::<MirroredPairs<R>>())?;
         Some(&mirror.relations.get(&Followed::of::<R>())?.places)

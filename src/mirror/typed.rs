@@ -14,7 +14,7 @@ use crate::{
     id::StoredPair,
     ops::{self, Followed, ValueType},
     relation::{BoxedValue, TraitsError},
-    store::{PairData, PairStore},
+    store::PairStore,
 };
 use alloc::{boxed::Box, vec, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -100,7 +100,7 @@ fn changed_value<R: MirroredRelation>(
 /// The value of a pair in the store.
 fn stored_value<R: MirroredRelation>(world: &World, pair: StoredPair) -> Option<&R> {
     let row = fetch::store(world)?.relation(pair.relation).row(pair.source, pair.target)?;
-    world.get_resource::<PairData<R>>()?.get(row)
+    fetch::values(world)?.get(row)
 }
 
 /// Whether a pair with a type as its target has the value that the component lists.
@@ -113,7 +113,7 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
     let kind = kind_of::<MirroredPairs<R>>();
     let Some((seen, since)) = mirror(world, kind).map(|mirror| mirror.lent) else { return };
-    let Some(values) = world.get_resource::<PairData<R>>().filter(|values| values.lent() != seen) else {
+    let Some(values) = fetch::values::<R>(world).filter(|values| values.lent() != seen) else {
         return;
     };
     let lent = values.lent();

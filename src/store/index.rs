@@ -354,8 +354,13 @@ impl RelationIndex {
 
     /// Every pair that has a value, with its row.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, Entity, u32)> + use<'_> {
-        let pairs = self.has_values().then(|| self.iter()).into_iter().flatten();
-        pairs.filter_map(|(source, target)| Some((source, target, self.row(source, target)?)))
+        let lists = self.has_values().then(|| self.reverse.targets()).into_iter().flatten();
+        lists.flat_map(|(target, list)| self.reverse.rows_in(list).map(move |(s, row)| (s, target, row)))
+    }
+
+    /// The same for one target.
+    pub(crate) fn rows_to(&self, target: Entity) -> impl Iterator<Item = (Entity, u32)> + use<'_> {
+        self.reverse.list(target).into_iter().flat_map(|list| self.reverse.rows_in(list))
     }
 
     /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
@@ -484,16 +489,14 @@ impl RelationIndex {
 
     fn place(&self, source: Entity, target: Entity) -> Option<(usize, usize)> {
         let place = self.forward.find(source, target)?;
-        Some((self.reverse.list(target)?, place as usize))
+        // The list is that of the target, since there is such a pair (*Mirror*).
+        Some((self.reverse.list_of_index(target.index_u32())?, place as usize))
     }
 
     /// The row of a pair's value.
     pub(crate) fn row(&self, source: Entity, target: Entity) -> Option<u32> {
         let (list, place) = self.place(source, target)?;
-        match self.row_at(list, place as u32) {
-            NO_ROW => None,
-            row => Some(row),
-        }
+        Some(self.row_at(list, place as u32)).filter(|&row| row != NO_ROW)
     }
 
     pub(crate) fn set_row(&mut self, source: Entity, target: Entity, row: u32) {

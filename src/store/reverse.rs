@@ -121,6 +121,16 @@ impl Reverse {
         SourceIter::new(&self.lists[list].sources, self.tombstones(list))
     }
 
+    /// The sources in a list whose pairs have a value, each with its row.
+    #[inline]
+    pub(super) fn rows_in(&self, list: usize) -> impl Iterator<Item = (Entity, u32)> + use<'_> {
+        let rows = match self.extras.rows {
+            true => LiveIter::new(&self.extra[list].rows, self.tombstones(list)),
+            false => LiveIter::new(&[], None),
+        };
+        self.sources_in(list).zip(rows.copied()).filter(|&(_, row)| row != NO_ROW)
+    }
+
     /// Appends a source to the list of `target` and returns its place.
     #[inline(always)]
     pub(crate) fn push(&mut self, target: Entity, source: Entity) -> u32 {

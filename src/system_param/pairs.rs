@@ -4,7 +4,6 @@
 use super::conflict::refuse_conflict;
 use crate::{
     fetch,
-    id::RelationId,
     ops::relation_id,
     relation::{KeyedRelation, Relation},
     store::{PairData, PairStore, PairTicks, RelationIndex},
@@ -66,7 +65,8 @@ impl<R: Relation> Copy for Pairs<'_, '_, R> {}
 /// Where the values of pairs of `R` are.
 enum Values<'w, 's, R: Relation> {
     Nowhere,
-    Column(&'w PairData<R>, &'w PairStore, RelationId),
+    /// In rows that the index names.
+    Column(&'w PairData<R>),
     Component(Query<'w, 's, R::Component>),
     World(&'w World),
 }
@@ -100,11 +100,19 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         };
         let values = match column {
             _ if store.registry().entry(id).adopted.is_some() => adopted,
-            Some(column) => Values::Column(column, store, id),
+            Some(column) => Values::Column(column),
             None => Values::Nowhere,
         };
         let (index, compare) = (Some(store.relation(id)), store.compares(id));
         Self { index, compare, view: RelationView::new(index, children), values, now }
+    }
+
+    /// The values and what names their rows, unless they are elsewhere.
+    fn column(&self) -> Option<(&'w PairData<R>, &'w RelationIndex)> {
+        match self.values {
+            Values::Column(column) => Some((column, self.index?)),
+            _ => None,
+        }
     }
 
     pub(crate) fn of_world(world: &'w World) -> Self {
@@ -123,9 +131,10 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     ///
     /// # Complexity
     /// Constant.
+    #[inline]
     pub fn get(&self, source: Entity, target: Entity) -> Option<&R> {
         match &self.values {
-            Values::Column(column, store, id) => column.get(store.relation(*id).row(source, target)?),
+            Values::Column(column) => column.get(self.index?.row(source, target)?),
             Values::Component(query) if self.has(source, target) => R::value_in(query.get(source).ok()?),
             Values::World(world) if is_child_of::<R>() && self.has(source, target) => {
                 (world.get::<ChildOf>(source)? as &dyn Any).downcast_ref()
@@ -143,7 +152,13 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
 impl<R: Relation> Pairs<'_, '_, R> {
     /// Every pair with its value, target by target. Nothing if the relation has no values.
     pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
-        self.iter().filter_map(|(source, target)| Some((source, target, self.get(source, target)?)))
+        let column = self.column();
+        let in_column = column.into_iter().flat_map(|(column, index)| {
+            index.rows().filter_map(|(source, target, row)| Some((source, target, column.get(row)?)))
+        });
+        let elsewhere = column.is_none().then(|| self.iter()).into_iter().flatten();
+        in_column
+            .chain(elsewhere.filter_map(|(source, target)| Some((source, target, self.get(source, target)?))))
     }
 
     /// The targets of `source`, in insertion order, with the values of the pairs.
@@ -170,7 +185,12 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
     /// [`values_of`](Self::values_of) from the other end.
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
-        self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
+        let column = self.column();
+        let in_column = column.into_iter().flat_map(move |(column, index)| {
+            index.rows_to(target).filter_map(|(source, row)| Some((source, column.get(row)?)))
+        });
+        let elsewhere = column.is_none().then(|| self.sources(target)).into_iter().flatten();
+        in_column.chain(elsewhere.filter_map(move |source| Some((source, self.get(source, target)?))))
     }
 
     /// The target of `source`, if it has exactly one. Constant time.
@@ -188,8 +208,8 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// [`PairsMut`](crate::PairsMut) counts as changed.
     pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
         let ticks = self.view.ticks(source, target)?;
-        let Values::Column(column, store, id) = self.values else { return Some(ticks) };
-        let changed = store.relation(id).row(source, target).and_then(|row| column.changed(row));
+        let row = self.column().and_then(|(column, index)| Some((column, index.row(source, target)?)));
+        let changed = row.and_then(|(column, row)| column.changed(row));
         Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
     }
 }

@@ -79,12 +79,13 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Returns every pair with its value to write, target by target. A symmetric pair comes once, in either of its
     /// directions.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
-        let Some(index) = self.index else { return };
-        for (source, target) in index.iter() {
+        let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
+        let column = column.bypass_change_detection();
+        for (source, target, row) in index.rows() {
             if index.is_symmetric() && source > target {
                 continue;
             }
-            if let Some(value) = self.get_mut(source, target) {
+            if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
                 each(source, target, value);
             }
         }
@@ -102,8 +103,10 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Returns the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
-        for source in self.view.sources(target) {
-            if let Some(value) = self.get_mut(source, target) {
+        let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
+        let column = column.bypass_change_detection();
+        for (source, row) in index.rows_to(target) {
+            if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
                 each(source, value);
             }
         }

@@ -15,7 +15,7 @@ use crate::{
         KeyedRelation, Relation, RelationName, RelationTraits, StoredRelation, TraitsError,
         TraversableRelation,
     },
-    store::{PairData, PairInvariantError, TargetIter},
+    store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs, any_pair_value},
     traverse::{Direction, Limits, RelationView},
 };
@@ -290,8 +290,13 @@ impl WorldPairExt for World {
     }
 
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R> {
-        let relation = self.get_entity_of::<R>()?;
-        self.pair_value_by_id(source, (relation, target))
+        let store = fetch::store(self)?;
+        let known = store.registry().known::<R>();
+        let Some(id) = known.filter(|&id| store.registry().entry(id).has_own_values()) else {
+            return self.pair_value_by_id(source, (self.get_entity_of::<R>()?, target));
+        };
+        let row = store.relation(id).row(source, target)?;
+        fetch::values::<R>(self)?.get(row)
     }
 
     fn pair_value_by_id<V: Send + Sync + 'static>(
@@ -304,10 +309,10 @@ impl WorldPairExt for World {
     }
 
     fn pair_value_mut<R: StoredRelation>(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>> {
-        let store = fetch::store(self)?;
-        let row = store.relation(store.registry().known::<R>()?).row(source, target)?;
         let (last_run, this_run) = (self.last_change_tick(), self.change_tick());
-        self.get_resource_mut::<PairData<R>>()?.into_inner().get_mut(row, last_run, this_run)
+        let (store, values) = fetch::store_and_values::<R>(self)?;
+        let row = store.relation(store.registry().known::<R>()?).row(source, target)?;
+        values.get_mut(row, last_run, this_run)
     }
 
     fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {

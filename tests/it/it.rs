@@ -173,6 +173,7 @@ mod traits;
 mod traits_text;
 mod type_entities_random;
 mod values;
+mod values_read;
 mod verbs;
 mod walks;
 mod watched;

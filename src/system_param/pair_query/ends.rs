@@ -164,7 +164,6 @@ where
         let Some(index) = pairs.index else { return };
         let rows = self.sources.enter(storage);
         let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
-        let mut place = RowHint::UNKNOWN;
         let part = part.start..part.end.min(rows.len());
         if let (StorageEntities::Table(entities), Some(reader)) =
             (rows, index.exclusive_reader(pairs.compare))
@@ -182,11 +181,8 @@ where
         }
         for (source, row) in part.filter_map(|at| rows.get(at)) {
             for target in index.targets(source) {
-                let of_target = if all_match { Some(row) } else { self.targets.seek(target, &mut place) };
-                if let Some(of_target) = of_target {
-                    // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
-                    unsafe { self.show(pairs, (source, row), (target, of_target), each) };
-                }
+                // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
+                unsafe { self.show_row(all_match, pairs, (source, row), target, each) };
             }
         }
     }
@@ -205,24 +201,37 @@ where
         sources: impl Iterator<Item = (usize, &'a Entity)>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let entities = self.targets.entities();
-        let Self { sources: of_sources, targets: of_targets, target_set, overlap } = self;
         for (at, &source) in sources {
             let Some(target) = reader.target(source) else { continue };
-            // SAFETY: the table has this row.
-            let row = unsafe { table_row(at) };
-            let cursor = if ALL_MATCH {
-                Some((&mut *of_targets, row))
-            } else {
-                entities.get_spawned(target).ok().and_then(|location| target_set.at(location))
-            };
-            if let Some((cursor, of_target)) = cursor {
-                // SAFETY: both were found in their rows, or nothing is read of targets; *One at a time*.
-                unsafe {
-                    show((of_sources, cursor, *overlap), pairs, (source, row), (target, of_target), each);
-                }
-            }
+            // SAFETY: the table has this row; as the caller promises; *One at a time*.
+            unsafe { self.show_row(ALL_MATCH, pairs, (source, table_row(at)), target, each) };
         }
+    }
+
+    /// Shows one pair of a source in the storage that was entered, with a target that may be in any.
+    ///
+    /// # Safety
+    /// The source must be in this row. `all_match` must say whether [`FetchCursor::all_match`] holds for the targets. No other row
+    /// may be alive.
+    #[inline(always)]
+    unsafe fn show_row<R: Relation>(
+        &mut self,
+        all_match: bool,
+        pairs: &Pairs<'_, '_, R>,
+        (source, row): (Entity, TableRow),
+        target: Entity,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let (cursor, of_target) = if all_match {
+            (&mut self.targets, row)
+        } else {
+            let Ok(location) = self.targets.entities().get_spawned(target) else { return };
+            let Some(found) = self.target_set.at(location) else { return };
+            found
+        };
+        let cursors = (&mut self.sources, cursor, self.overlap);
+        // SAFETY: both were found in their rows, or nothing is read of targets; the caller promises the rest.
+        unsafe { show(cursors, pairs, (source, row), (target, of_target), each) };
     }
 
     /// Shows the pairs of one target. `places` are where its sources were last.

@@ -90,6 +90,9 @@ pub const CATALOG: &[Entry] = &[
     Entry::new("read", "has_any", "has (R, *), entities in random order"),
     Entry::new("read", "first_target", "the first target, entities in random order").headline(),
     Entry::new("read", "all_targets", "all 8 targets, entities in random order").headline(),
+    Entry::new("read", "value_get", "the value of a pair, entities in random order").headline(),
+    Entry::new("read", "value_read", "`&mut A` of each source with the value of its pair, 1,000 targets").headline(),
+    Entry::new("read", "value_write", "the value of each pair, written in place, 1,000 targets").headline(),
     Entry::new("spawn", "spawn", "spawn with two components and a pair").headline(),
     Entry::new("spawn", "spawn_commands", "spawn with two components and a pair, through commands"),
     Entry::new(
@@ -279,6 +282,11 @@ pub const CATALOG: &[Entry] = &[
         "joins",
         "pair_query_both",
         "`&mut A` of each source with `&mut B` of its target; targets in four tables",
+    ),
+    Entry::new(
+        "joins",
+        "pair_query_several",
+        "`&mut A` of each source with `&B` of each of its three targets, per pair; targets in four tables",
     ),
     Entry::new("joins", "expr_read", "`A, (R, $t)`, `A` read through each row").headline(),
     Entry::new("joins", "expr_write", "`A, (R, $t)`, `A` written through each row").headline(),

@@ -1,6 +1,5 @@
 //! Components of sources that are written beside what is known of their targets.
 
-use super::sparse_fits;
 use crate::{
     bevy::{LikesInList, Naming},
     flecs::{FlecsWorld, Id, Kind, pair},
@@ -13,7 +12,7 @@ use bevy_ecs::{
     component::Component,
     entity::Entity,
     query::Without,
-    system::{Query, SystemParamBuilder, SystemState},
+    system::{SystemParamBuilder, SystemState},
     world::World,
 };
 use bevy_relations::{
@@ -24,44 +23,50 @@ use std::mem;
 
 #[derive(Component, Clone, Copy)]
 #[repr(transparent)]
-struct Fuel(u32);
+pub(super) struct Fuel(pub(super) u32);
 
 #[derive(Component, Clone, Copy)]
 #[repr(transparent)]
-struct Depot(u32);
+pub(super) struct Depot(pub(super) u32);
 
 /// What sources bring to their target.
 #[derive(Component, Clone, Copy, Default)]
 #[repr(transparent)]
-struct Stock(u32);
+pub(super) struct Stock(pub(super) u32);
 
 #[derive(Component, Clone, Copy)]
 struct Mark<const N: usize>(#[expect(dead_code, reason = "only there to make another table")] u8);
 
 /// Sources and targets, one for ten sources, at random places.
 #[derive(Clone, Copy)]
-struct Plan {
-    sources: usize,
+pub(super) struct Plan {
+    pub(super) sources: usize,
     /// So many sources have a target: all, or every other one.
-    every: usize,
+    pub(super) every: usize,
+    /// How many targets each of these has. Of several, the first says which the others are, so that a tenth as many lists differ
+    /// as there are sources.
+    pub(super) each: usize,
 }
 
-/// A source and its target, if it has one.
-type Choice = Option<usize>;
-
 impl Plan {
-    fn targets(self) -> usize {
+    pub(super) fn targets(self) -> usize {
         self.sources / 10
     }
 
-    fn choices(self) -> Vec<Choice> {
-        let chosen = Random::new(91).choices(self.sources, self.targets());
+    /// Sources with their targets, by number.
+    fn links(self) -> Vec<(usize, usize)> {
+        let targets = self.targets();
+        let chosen = Random::new(91).choices(self.sources, targets);
         let linked = Random::new(92).permutation(self.sources);
-        let choices = linked.into_iter().zip(chosen);
-        choices.map(|(number, target)| number.is_multiple_of(self.every).then_some(target)).collect()
+        let choices = linked.into_iter().zip(chosen).enumerate();
+        let choices = choices.filter(|(_, (number, _))| number.is_multiple_of(self.every));
+        let all = |(source, (_, first))| {
+            (0..self.each).map(move |nth| (source, (first + nth * targets / self.each) % targets))
+        };
+        choices.flat_map(all).collect()
     }
 
-    fn repeats(self) -> usize {
+    pub(super) fn repeats(self) -> usize {
         (100_000 / self.sources).max(1)
     }
 
@@ -69,7 +74,7 @@ impl Plan {
         self.sources.div_ceil(self.every)
     }
 
-    fn world(self, mut world: World, link: impl Fn(&mut World, Entity, Entity)) -> World {
+    pub(super) fn world(self, mut world: World, link: impl Fn(&mut World, Entity, Entity)) -> World {
         let targets: Vec<Entity> = (0..self.targets())
             .map(|number| {
                 let depot = (Depot(number as u32 % 31 + 1), Stock(0));
@@ -82,19 +87,17 @@ impl Plan {
             })
             .collect();
         let sources: Vec<Entity> = (0..self.sources).map(|_| world.spawn(Fuel(0)).id()).collect();
-        for (&source, target) in sources.iter().zip(self.choices()) {
-            if let Some(target) = target {
-                link(&mut world, source, targets[target]);
-            }
+        for (source, target) in self.links() {
+            link(&mut world, sources[source], targets[target]);
         }
         world
     }
 
-    fn ours(self) -> World {
+    pub(super) fn ours(self) -> World {
         self.ours_of(|| DockedTo)
     }
 
-    fn ours_of<R: Relation>(self, relation: fn() -> R) -> World {
+    pub(super) fn ours_of<R: Relation>(self, relation: fn() -> R) -> World {
         let mut world = ours::world();
         world.register_relation::<R>().expect("its traits are right");
         self.world(world, |world, source, target| {
@@ -102,7 +105,7 @@ impl Plan {
         })
     }
 
-    fn bevy(self) -> World {
+    pub(super) fn bevy(self) -> World {
         self.world(World::new(), |world, source, target| {
             world.entity_mut(source).insert(LikesInList::new(target));
         })
@@ -129,10 +132,8 @@ impl Plan {
                 source
             })
             .collect();
-        for (&source, target) in sources.iter().zip(self.choices()) {
-            if let Some(target) = target {
-                world.add(source, pair(relation, targets[target]));
-            }
+        for (source, target) in self.links() {
+            world.add(sources[source], pair(relation, targets[target]));
         }
         let mut side = FlecsSide { world, relation, fuel, depot, stock };
         let terms = terms(&side);
@@ -155,7 +156,7 @@ impl Plan {
     }
 
     /// Runs `work` over a world, and adds up what all sources have then.
-    fn bevy_round(
+    pub(super) fn bevy_round(
         self,
         world: World,
         mut work: impl FnMut(&mut World) + 'static,
@@ -166,7 +167,7 @@ impl Plan {
     }
 
     /// The same, by the clock.
-    fn threads_round(
+    pub(super) fn threads_round(
         self,
         world: World,
         mut work: impl FnMut(&mut World) + 'static,
@@ -205,7 +206,7 @@ impl Plan {
         }
     }
 
-    fn flecs_round(
+    pub(super) fn flecs_round(
         self,
         kind: Kind,
         cached: bool,
@@ -242,161 +243,12 @@ impl Plan {
     }
 }
 
-struct FlecsSide {
+pub(super) struct FlecsSide {
     world: FlecsWorld,
-    relation: Id,
-    fuel: crate::flecs::Component<Fuel>,
-    depot: crate::flecs::Component<Depot>,
-    stock: crate::flecs::Component<Stock>,
-}
-
-/// Each source takes from its target.
-pub(super) fn pair_query(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 1 };
-    let terms = |side: &FlecsSide| {
-        let depot = Term::read(side.depot).on(c"$target");
-        vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target"), depot]
-    };
-    let read =
-        |table: &crate::flecs_query::Table<'_>| table.field::<Depot>(2).map_or(0, |depot| depot[0].get().0);
-    let flecs = move |kind, cached| move || plan.flecs_round(kind, cached, terms, read);
-    let mut contestants = vec![
-        Contestant::new("flecs", flecs(Kind::Exclusive, true)),
-        Contestant::new("bevy", move || {
-            let mut world = plan.bevy();
-            let mut state = SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&Depot>)>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let (mut sources, targets) = state.get_mut(world).expect("queries are always available");
-                for (mut fuel, link) in &mut sources {
-                    if let Ok(depot) = targets.get(link.target()) {
-                        fuel.0 += depot.0;
-                    }
-                }
-            })
-        }),
-        Contestant::new("ours", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                pairs.for_each(|mut fuel, _, depot| fuel.0 += depot.0);
-            })
-        })
-        .goal("bevy", 1.5),
-        Contestant::new("ours iter_mut", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                for (mut fuel, _, depot) in &mut pairs {
-                    fuel.0 += depot.0;
-                }
-            })
-        }),
-    ];
-    if sparse_fits(size, plan.targets()) {
-        contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
-    }
-    Workload { id: "pair_query", size, elements: size * plan.repeats(), contestants }
-}
-
-/// Each source brings its target something: both are written.
-pub(super) fn pair_query_both(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 1 };
-    let terms = |side: &FlecsSide| {
-        let stock = Term::write(side.stock).on(c"$target");
-        vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target"), stock]
-    };
-    let bring = |table: &crate::flecs_query::Table<'_>| {
-        let sources = table.field::<Fuel>(0).map_or(0, <[_]>::len) as u32;
-        for stock in table.field::<Stock>(2).into_iter().flatten() {
-            stock.set(Stock(stock.get().0 + sources));
-        }
-        1
-    };
-    let flecs = move |kind, cached| move || plan.flecs_round(kind, cached, terms, bring);
-    type Both<'w, 's> = PairQuery<'w, 's, DockedTo, &'static mut Fuel, &'static mut Stock>;
-    let mut contestants = vec![
-        Contestant::new("flecs", flecs(Kind::Exclusive, true)),
-        Contestant::new("bevy", move || {
-            let mut world = plan.bevy();
-            let mut state =
-                SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&mut Stock>)>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let (mut sources, mut targets) = state.get_mut(world).expect("queries are always available");
-                for (mut fuel, link) in &mut sources {
-                    if let Ok(mut stock) = targets.get_mut(link.target()) {
-                        fuel.0 += 1;
-                        stock.0 += 1;
-                    }
-                }
-            })
-        }),
-        Contestant::new("ours", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<Both<'_, '_>>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                pairs.for_each(|mut fuel, _, mut stock| {
-                    fuel.0 += 1;
-                    stock.0 += 1;
-                });
-            })
-        })
-        .goal("bevy", 1.0),
-        Contestant::new("ours iter_lending", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<Both<'_, '_>>::new(&mut world);
-            plan.bevy_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                let mut rows = pairs.iter_lending();
-                while let Some((mut fuel, _, mut stock)) = rows.fetch_next() {
-                    fuel.0 += 1;
-                    stock.0 += 1;
-                }
-            })
-        }),
-    ];
-    if sparse_fits(size, plan.targets()) {
-        contestants.insert(1, Contestant::new("flecs DontFragment", flecs(Kind::SparseExclusive, false)));
-    }
-    Workload { id: "pair_query_both", size, elements: size * plan.repeats(), contestants }
-}
-
-/// The same on several threads, by the clock.
-pub(super) fn pair_query_parallel(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 1 };
-    let contestants = vec![
-        Contestant::new("bevy", move || {
-            let mut world = plan.bevy();
-            let mut state = SystemState::<(Query<(&mut Fuel, &LikesInList)>, Query<&Depot>)>::new(&mut world);
-            plan.threads_round(world, move |world| {
-                let (mut sources, targets) = state.get_mut(world).expect("queries are always available");
-                sources.par_iter_mut().for_each(|(mut fuel, link)| {
-                    if let Ok(depot) = targets.get(link.target()) {
-                        fuel.0 += depot.0;
-                    }
-                });
-            })
-        }),
-        Contestant::new("ours", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
-            plan.threads_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                pairs.par_for_each(|mut fuel, _, depot| fuel.0 += depot.0);
-            })
-        }),
-        Contestant::new("ours one thread", move || {
-            let mut world = plan.ours();
-            let mut state = SystemState::<PairQuery<DockedTo, &mut Fuel, &Depot>>::new(&mut world);
-            plan.threads_round(world, move |world| {
-                let mut pairs = state.get_mut(world).expect("the plugin provides what it needs");
-                pairs.for_each(|mut fuel, _, depot| fuel.0 += depot.0);
-            })
-        }),
-    ];
-    Workload { id: "pair_query_parallel", size, elements: size * plan.repeats(), contestants }
+    pub(super) relation: Id,
+    pub(super) fuel: crate::flecs::Component<Fuel>,
+    pub(super) depot: crate::flecs::Component<Depot>,
+    pub(super) stock: crate::flecs::Component<Stock>,
 }
 
 /// A system with an expression.
@@ -409,7 +261,7 @@ fn system<D: bevy_ecs::query::QueryData + 'static>(
 
 /// Each source that has a target is written, through an expression's row.
 pub(super) fn write(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 1 };
+    let plan = Plan { sources: size, every: 1, each: 1 };
     let terms = |side: &FlecsSide| vec![Term::write(side.fuel), Term::to_variable(side.relation, c"$target")];
     let contestants = vec![
         Contestant::new("flecs", move || plan.flecs_round(Kind::Exclusive, true, terms, |_| 1)),
@@ -465,7 +317,7 @@ pub(super) fn write(size: usize) -> Workload {
 
 /// Each source that has a target is read, through an expression's row.
 pub(super) fn read(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 1 };
+    let plan = Plan { sources: size, every: 1, each: 1 };
     let contestants = vec![
         Contestant::new("flecs", move || {
             let terms =
@@ -533,7 +385,7 @@ impl Sum {
 
 /// Each source without a target is written.
 pub(super) fn write_lacking(size: usize) -> Workload {
-    let plan = Plan { sources: size, every: 2 };
+    let plan = Plan { sources: size, every: 2, each: 1 };
     let terms = |side: &FlecsSide| vec![Term::write(side.fuel), Term::any_target(side.relation).negated()];
     let flecs = move |cached| move || plan.flecs_round(Kind::Exclusive, cached, terms, |_| 1);
     let contestants = vec![

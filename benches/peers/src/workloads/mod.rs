@@ -18,6 +18,7 @@ mod memory;
 mod mirror;
 mod move_sources;
 mod names;
+mod pair_query;
 mod plugin;
 mod prefab;
 mod retarget;
@@ -26,6 +27,7 @@ mod spawn;
 mod transforms;
 mod typed;
 mod up;
+mod value;
 mod wildcard;
 
 pub use catalog::{CATALOG, Entry, Unit, entry};
@@ -84,6 +86,9 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             lookup::any,
             lookup::first_target,
             lookup::all_targets,
+            value::get,
+            value::read,
+            value::write,
             spawn::one_by_one,
             spawn::commands,
             spawn::batch,
@@ -130,9 +135,10 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
     let chains: &[fn(usize) -> Workload] = &[up::chains, up::plain];
     workloads.extend(each(chains, if scale == Scale::Quick { &[4_096] } else { &[65_536] }));
     let joins: &[fn(usize) -> Workload] = &[
-        join::pair_query,
-        join::pair_query_parallel,
-        join::pair_query_both,
+        pair_query::pair_query,
+        pair_query::pair_query_parallel,
+        pair_query::pair_query_both,
+        pair_query::pair_query_several,
         join::read,
         join::write,
         join::write_lacking,
