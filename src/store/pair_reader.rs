@@ -78,9 +78,9 @@ impl PairReader {
     ) {
         let is_new = |tick: Tick| tick.is_newer_than(self.read_at, now);
         let mut known: Option<HashSet<(Entity, Entity)>> = None;
-        for (source, target, row) in index.rows() {
+        index.rows().for_each(|(source, target, row)| {
             if !values.changed(row).is_some_and(is_new) {
-                continue;
+                return;
             }
             let known = known.get_or_insert_with(|| {
                 let gives_value = |change: &&Change| {
@@ -91,6 +91,6 @@ impl PairReader {
             if !known.contains(&(source, target)) {
                 self.written.push(Change { source, target, kind: PairDeltaKind::Written });
             }
-        }
+        });
     }
 }

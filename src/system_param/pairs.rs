@@ -107,14 +107,6 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
         Self { index, compare, view: RelationView::new(index, children), values, now }
     }
 
-    /// The values and what names their rows, unless they are elsewhere.
-    fn column(&self) -> Option<(&'w PairData<R>, &'w RelationIndex)> {
-        match self.values {
-            Values::Column(column) => Some((column, self.index?)),
-            _ => None,
-        }
-    }
-
     pub(crate) fn of_world(world: &'w World) -> Self {
         let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
         let now = world.read_change_tick();
@@ -152,13 +144,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
 impl<R: Relation> Pairs<'_, '_, R> {
     /// Every pair with its value, target by target. Nothing if the relation has no values.
     pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
-        let column = self.column();
-        let in_column = column.into_iter().flat_map(|(column, index)| {
-            index.rows().filter_map(|(source, target, row)| Some((source, target, column.get(row)?)))
-        });
-        let elsewhere = column.is_none().then(|| self.iter()).into_iter().flatten();
-        in_column
-            .chain(elsewhere.filter_map(|(source, target)| Some((source, target, self.get(source, target)?))))
+        self.iter().filter_map(|(source, target)| Some((source, target, self.get(source, target)?)))
     }
 
     /// The targets of `source`, in insertion order, with the values of the pairs.
@@ -185,12 +171,7 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
     /// [`values_of`](Self::values_of) from the other end.
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
-        let column = self.column();
-        let in_column = column.into_iter().flat_map(move |(column, index)| {
-            index.rows_to(target).filter_map(|(source, row)| Some((source, column.get(row)?)))
-        });
-        let elsewhere = column.is_none().then(|| self.sources(target)).into_iter().flatten();
-        in_column.chain(elsewhere.filter_map(move |source| Some((source, self.get(source, target)?))))
+        self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
     }
 
     /// The target of `source`, if it has exactly one. Constant time.
@@ -208,8 +189,8 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// [`PairsMut`](crate::PairsMut) counts as changed.
     pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
         let ticks = self.view.ticks(source, target)?;
-        let row = self.column().and_then(|(column, index)| Some((column, index.row(source, target)?)));
-        let changed = row.and_then(|(column, row)| column.changed(row));
+        let Values::Column(column) = self.values else { return Some(ticks) };
+        let changed = self.index?.row(source, target).and_then(|row| column.changed(row));
         Some(changed.map_or(ticks, |changed| ticks.or_changed(changed, self.now)))
     }
 }

@@ -81,14 +81,15 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
         let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
         let column = column.bypass_change_detection();
-        for (source, target, row) in index.rows() {
+        // Not `for`, in which the place in both lists would be in memory from one pair to the next.
+        index.rows().for_each(|(source, target, row)| {
             if index.is_symmetric() && source > target {
-                continue;
+                return;
             }
             if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
                 each(source, target, value);
             }
-        }
+        });
     }
 
     /// Returns the targets of `source`, in insertion order, with the values of the pairs to write.
@@ -105,11 +106,11 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
         let column = column.bypass_change_detection();
-        for (source, row) in index.rows_to(target) {
+        index.rows_to(target).for_each(|(source, row)| {
             if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
                 each(source, value);
             }
-        }
+        });
     }
 }
 
