@@ -191,3 +191,58 @@ fn every_way_of_reading_values_agrees_while_pairs_change() {
         histories::<PerTarget>(seed, true, false);
     }
 }
+
+#[test]
+fn values_stay_after_a_panic_and_go_with_their_pairs_and_ends() {
+    let mut world = World::new();
+    let [a, b, c] = crate::common::spawn(&mut world);
+    for (source, target) in [(a, b), (a, c), (b, c), (c, c)] {
+        world.insert_pair(source, Plain(1), target).unwrap();
+    }
+    // A loop that panics leaves all values in their places.
+    let panics = |mut pairs: PairsMut<Plain>| {
+        let mut left = 2;
+        pairs.for_each_mut(|_, _, mut value| {
+            value.0 += 1;
+            left -= 1;
+            assert!(left > 0, "enough");
+        });
+    };
+    assert!(crate::common::panic_message(|| world.run_system_once(panics)).is_some());
+    world.check_pairs().unwrap();
+    assert_eq!(world.pairs::<Plain>().values().map(|(_, _, value)| value.0).sum::<u32>(), 6);
+    assert!(world.pair_value::<Plain>(b, a).is_none() && world.pair_value_mut::<Plain>(b, a).is_none());
+    // An end that is dead, also where another entity has its index.
+    world.despawn(c);
+    let again = world.spawn_empty().id();
+    for dead_or_new in [c, again] {
+        assert!(world.pair_value::<Plain>(a, dead_or_new).is_none());
+        assert!(world.pair_value_mut::<Plain>(dead_or_new, dead_or_new).is_none());
+        let to = move |mut pairs: PairsMut<Plain>| {
+            pairs.for_each_to(dead_or_new, |_, _| panic!("it has no sources"))
+        };
+        world.run_system_once(to).unwrap();
+    }
+    assert_eq!(values::<Plain>(&world, &[a, b, again]).len(), 1);
+    let relation = world.entity_of::<Plain>();
+    world.remove_pairs_everywhere(PairId::with_relation(relation));
+    assert!(world.pair_value::<Plain>(a, b).is_none());
+    world.check_pairs().unwrap();
+}
+
+/// A type without fields has no values of its own: what its pairs carry is of their target's type.
+#[test]
+fn values_of_other_types_are_not_taken_for_those_of_the_relation() {
+    #[derive(Relation)]
+    struct Begins;
+
+    let mut world = World::new();
+    let [a] = crate::common::spawn(&mut world);
+    world.insert_pair(a, Plain(3), a).unwrap();
+    let (begins, plain) = (world.entity_of::<Begins>(), world.entity_of::<Plain>());
+    world.insert_pair_value_by_id(a, (begins, plain), Plain(4)).unwrap();
+    assert!(world.pair_value::<Begins>(a, plain).is_none());
+    assert_eq!(world.pair_value_by_id::<Plain>(a, (begins, plain)).unwrap().0, 4);
+    assert_eq!(world.pair_value::<Plain>(a, a).unwrap().0, 3);
+    world.check_pairs().unwrap();
+}
