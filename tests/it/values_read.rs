@@ -219,7 +219,7 @@ fn values_stay_after_a_panic_and_go_with_their_pairs_and_ends() {
         assert!(world.pair_value::<Plain>(a, dead_or_new).is_none());
         assert!(world.pair_value_mut::<Plain>(dead_or_new, dead_or_new).is_none());
         let to = move |mut pairs: PairsMut<Plain>| {
-            pairs.for_each_to(dead_or_new, |_, _| panic!("it has no sources"))
+            pairs.for_each_to(dead_or_new, |_, _| panic!("it has no sources"));
         };
         world.run_system_once(to).unwrap();
     }
