@@ -59,10 +59,10 @@ impl<R: Relation> Clone for PairValues<'_, R> {
 }
 
 impl<'w, R: Relation> PairValues<'w, R> {
-    /// The value of a pair, unless it is kept in a component.
+    /// The value of a pair that is known to be there, unless it is kept in a component.
     #[inline]
     pub(super) fn get(&self, source: Entity, target: Entity) -> Option<&'w R> {
-        self.column?.get(self.index?.row(source, target)?)
+        self.column?.get(self.index?.row_of_known(source, target)?)
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     removed: SmallVec<[T; 1]>,
     /// The store whose pairs the values belong to.
     store: Option<StoreId>,
-    /// How often a value was lent to be written in place.
+    /// How often values were lent to be written in place.
     lent: u64,
 }
 
@@ -58,17 +58,15 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.values.get(row as usize)?.as_ref()
     }
 
-    /// The value in a row, to write: it is stamped as changed when it is.
-    pub(crate) fn get_mut(&mut self, row: u32, last_run: Tick, this_run: Tick) -> Option<Mut<'_, T>> {
-        let row = row as usize;
-        let value = self.values.get_mut(row)?.as_mut()?;
+    /// Lends the values to be written in place, at a time, by who looked at them last at another.
+    #[inline]
+    pub(crate) fn lend(&mut self, last_run: Tick, this_run: Tick) -> LentValues<'_, T> {
         self.lent += 1;
-        let ticks = &mut self.ticks[row];
-        let writer = self.writers.as_mut().map(|writers| &mut writers[row]);
-        Some(Mut::new(value, &mut ticks.added, &mut ticks.changed, None, last_run, this_run, writer))
+        let writers = self.writers.as_mut().map(Vec::as_mut_slice);
+        LentValues { values: &mut self.values, ticks: &mut self.ticks, writers, last_run, this_run }
     }
 
-    /// How often a value was lent to be written in place: as long as this stays the same, none was.
+    /// How often values were lent to be written in place: as long as this stays the same, none was written.
     pub(crate) fn lent(&self) -> u64 {
         self.lent
     }
@@ -144,6 +142,35 @@ impl<T: Send + Sync + 'static> PairData<T> {
 
     /// The column, for code that does not know `T`.
     pub(crate) const COLUMN: ColumnRef = &TypedColumn::<T, Opaque>::NEW;
+}
+
+/// Values to write: see [`PairData::lend`].
+pub(crate) struct LentValues<'a, T> {
+    values: &'a mut [Option<T>],
+    ticks: &'a mut [ComponentTicks],
+    writers: MaybeLocation<&'a mut [&'static Location<'static>]>,
+    last_run: Tick,
+    this_run: Tick,
+}
+
+impl<'a, T> LentValues<'a, T> {
+    /// The value in a row: it is stamped as changed when it is written.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, row: u32) -> Option<Mut<'_, T>> {
+        let Self { values, ticks, writers, last_run, this_run } = self;
+        let writers = writers.as_mut().map(|writers| &mut **writers);
+        LentValues { values, ticks, writers, last_run: *last_run, this_run: *this_run }.into_value(row)
+    }
+
+    /// The same, for as long as the values are lent.
+    #[inline]
+    pub(crate) fn into_value(self, row: u32) -> Option<Mut<'a, T>> {
+        let row = row as usize;
+        let (value, ticks) = self.values.get_mut(row)?.as_mut().zip(self.ticks.get_mut(row))?;
+        let writer = self.writers.map(|writers| &mut writers[row]);
+        let (added, changed) = (&mut ticks.added, &mut ticks.changed);
+        Some(Mut::new(value, added, changed, None, self.last_run, self.this_run, writer))
+    }
 }
 
 impl<R: Relation> PairData<R> {

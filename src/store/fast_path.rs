@@ -82,10 +82,10 @@ impl FastPathFlags {
             && entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()));
         // What a pair leaves behind has to be looked at.
         let counts_sources = index.counts_sources;
-        let leaves_nothing = !index.reverse.extras.rows && !counts_sources && !index.despawns_targets;
+        let leaves_nothing = !index.has_values() && !counts_sources && !index.despawns_targets;
         let unlink = !index.symmetric && leaves_nothing;
         // Also a pair that has to make way: with a type that has fields as its target it has a value.
-        let gives_way = index.exclusive && (counts_sources || index.reverse.extras.rows);
+        let gives_way = index.exclusive && (counts_sources || index.has_values());
         // Of one that is exclusive as well, pairs of both ends may have to give way.
         let has_both_ways = is_symmetric && !index.exclusive && !index.is_acyclic();
         let has_no_rules_of_given = !has_rules_of_ends

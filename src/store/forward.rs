@@ -3,15 +3,18 @@
 //! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight
 //! more apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair or for the
 //! place of a list of up to eight, and moves a source with more pairs to a list of its own. Each pair remembers its place
-//! in the target's list of sources, which makes unlinking independent of the number of sources.
+//! in the target's list of sources, which makes unlinking independent of the number of sources, and the row of its value if
+//! it has one: see [`rows`].
 
 mod fault;
 mod long;
 mod reader;
+mod rows;
 mod short;
 mod target_iter;
 
 pub(crate) use reader::{ExclusiveReader, Reader, Upward};
+pub(crate) use rows::NO_ROW;
 pub use target_iter::TargetIter;
 
 use super::{
@@ -21,11 +24,35 @@ use super::{
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityGeneration, EntityIndex};
 use long::LongList;
+use rows::SourceRows;
 use short::{ShortList, ShortLists};
 
 #[inline]
 fn generation(entity: Entity) -> u32 {
     entity.generation().to_bits()
+}
+
+/// The entity with an index and a generation.
+#[inline]
+fn entity(index: u32, generation: u32) -> Option<Entity> {
+    let generation = EntityGeneration::from_bits(generation);
+    EntityIndex::from_raw_u32(index).map(|index| Entity::from_index_and_generation(index, generation))
+}
+
+/// What is kept of a pair beside its ends.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Edge {
+    /// Place of the source in the target's list of sources.
+    pub(super) place: u32,
+    /// Of its value, or [`NO_ROW`].
+    pub(super) row: u32,
+}
+
+impl Edge {
+    #[inline]
+    fn without_value(place: u32) -> Self {
+        Self { place, row: NO_ROW }
+    }
 }
 
 /// The slot of a source of a relation that is not exclusive.
@@ -72,6 +99,7 @@ pub(crate) struct ExclusiveForward {
     /// Bits of the target; 0, which no entity has, means no target.
     targets: Pages<u64>,
     ends: Pages<SourceEnd>,
+    rows: SourceRows,
 }
 
 /// What else is kept of a source with one target.
@@ -108,6 +136,8 @@ impl ExclusiveForward {
 #[derive(Default)]
 pub(crate) struct ManyForward {
     slots: Pages<ManySlot>,
+    /// Of sources with one target.
+    rows: SourceRows,
     short: ShortLists,
     long: Vec<LongList>,
     /// The numbers of long lists that no source has.
@@ -160,10 +190,11 @@ impl ManyForward {
 
     /// [`insert`](Self::insert) for a source that has another target.
     fn insert_further(&mut self, reverse: &mut Reverse, source: Entity, target: Entity) -> bool {
-        let Self { slots, short, long, free } = self;
+        let Self { slots, rows, short, long, free } = self;
         let slot = slots.get_mut(source.index_u32());
         if slot.place == LONG {
-            return long[slot.word as usize].insert(target, || reverse.push(target, source));
+            let edge = || Edge::without_value(reverse.push(target, source));
+            return long[slot.word as usize].insert(target, edge);
         }
         let list = if slot.place == SHORT {
             let list = ShortList::of_word(slot.word);
@@ -172,10 +203,11 @@ impl ManyForward {
             }
             list
         } else {
-            short.create(Entity::from_bits(slot.word), slot.place)
+            let edge = Edge { place: slot.place, row: rows.take(source.index_u32()) };
+            short.create(Entity::from_bits(slot.word), edge)
         };
-        let place = reverse.push(target, source);
-        if let Some(list) = short.push(list, target, place) {
+        let edge = Edge::without_value(reverse.push(target, source));
+        if let Some(list) = short.push(list, target, edge) {
             (slot.word, slot.place) = (list.to_word(), SHORT);
             return true;
         }
@@ -183,15 +215,15 @@ impl ManyForward {
             long.push(LongList::default());
             long.len() as u32 - 1
         });
-        let edges = short.iter(list).chain([(target, place)]);
-        edges.for_each(|(target, place)| _ = long[number as usize].insert(target, || place));
+        let edges = short.iter(list).chain([(target, edge)]);
+        edges.for_each(|(target, edge)| _ = long[number as usize].insert(target, || edge));
         short.free(list);
         (slot.word, slot.place) = (u64::from(number), LONG);
         true
     }
 
     #[inline]
-    fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
+    fn remove(&mut self, source: Entity, target: Entity) -> Option<Edge> {
         let slot = self.slots.existing_mut(source.index_u32())?;
         if !slot.is_of(source) {
             return None;
@@ -199,34 +231,40 @@ impl ManyForward {
         if slot.is_list() {
             return self.remove_listed(source, target);
         }
-        (slot.word == target.to_bits()).then(|| core::mem::replace(&mut slot.place, EMPTY))
+        if slot.word != target.to_bits() {
+            return None;
+        }
+        Some(Edge {
+            place: core::mem::replace(&mut slot.place, EMPTY),
+            row: self.rows.take(source.index_u32()),
+        })
     }
 
     /// Removes a target from a list. A list is given up only when it is empty: a source that had several targets may have
     /// them again.
-    fn remove_listed(&mut self, source: Entity, target: Entity) -> Option<u32> {
+    fn remove_listed(&mut self, source: Entity, target: Entity) -> Option<Edge> {
         let slot = self.slots.existing_mut(source.index_u32())?;
-        let (place, emptied) = if slot.place == SHORT {
+        let (edge, emptied) = if slot.place == SHORT {
             let mut list = ShortList::of_word(slot.word);
             let at = self.short.find(list, target)?;
-            let place = self.short.remove(&mut list, at);
+            let edge = self.short.remove(&mut list, at);
             slot.word = list.to_word();
             if list.is_empty() {
                 self.short.free(list);
             }
-            (place, list.is_empty())
+            (edge, list.is_empty())
         } else {
             let list = &mut self.long[slot.word as usize];
-            let place = list.remove(target)?;
+            let edge = list.remove(target)?;
             if list.is_empty() {
                 self.free.push(slot.word as u32);
             }
-            (place, list.is_empty())
+            (edge, list.is_empty())
         };
         if emptied {
             slot.place = EMPTY;
         }
-        Some(place)
+        Some(edge)
     }
 
     /// Puts the targets of a source into another order. `order` must be a permutation of them.
@@ -391,23 +429,23 @@ impl Forward {
 
     /// Forgets a pair that is known to be there, if the relation is exclusive; finds out, if not.
     #[inline]
-    pub(crate) fn remove(&mut self, source: Entity, target: Entity) -> Option<u32> {
+    pub(crate) fn remove(&mut self, source: Entity, target: Entity) -> Option<Edge> {
         match self {
             Self::Exclusive(forward) => {
-                let ExclusiveForward { targets, ends } = forward;
+                let ExclusiveForward { targets, ends, rows } = forward;
                 let slot = targets.existing_mut(source.index_u32())?;
                 let end = ends.get(source.index_u32());
                 if *slot != target.to_bits() || end.generation != generation(source) {
                     return None;
                 }
                 *slot = 0;
-                Some(end.place)
+                Some(Edge { place: end.place, row: rows.take(source.index_u32()) })
             }
             Self::Many(forward) => forward.remove(source, target),
         }
     }
 
-    /// Forgets the pairs of all sources of a target.
+    /// Forgets the pairs of all sources of a target, which have no values.
     pub(crate) fn remove_all(&mut self, sources: &[Entity], target: Entity) {
         match self {
             Self::Exclusive(forward) => {
@@ -480,10 +518,6 @@ impl Forward {
     }
 
     pub(crate) fn sources_into(&self, into: &mut Vec<Entity>) {
-        let entity = |index, generation| {
-            let generation = EntityGeneration::from_bits(generation);
-            EntityIndex::from_raw_u32(index).map(|index| Entity::from_index_and_generation(index, generation))
-        };
         match self {
             Self::Exclusive(forward) => {
                 let used = forward.targets.iter().filter(|(_, target)| *target != 0);

@@ -4,10 +4,10 @@ use super::{
     FastPathFlags,
     depth::Depths,
     first_target::{TableComponent, TableIndex},
-    forward::{ExclusiveReader, Forward, Reader, TargetIter, Upward},
+    forward::{Edge, ExclusiveReader, Forward, Reader, TargetIter, Upward},
     journal::{Change, Journal, PairDeltaKind},
     pages::Pages,
-    reverse::{Extras, ListIter, Moved, NO_ROW, Reverse, SourceIter},
+    reverse::{ListIter, Moved, Reverse, SourceIter},
     target_components::TargetComponents,
     ticks::PairTicks,
 };
@@ -32,6 +32,8 @@ pub(crate) struct RelationIndex {
     pub(super) depths: Option<Depths>,
     /// If it is read.
     pub(super) journal: Option<Journal>,
+    /// Some pairs have, or had, values.
+    pub(super) has_values: bool,
     /// Counts changes of any kind.
     pub(super) version: u64,
     /// Number of pairs.
@@ -78,6 +80,7 @@ impl RelationIndex {
             newest: Pages::default(),
             depths: traits.is_traversable().then(Depths::default),
             journal: None,
+            has_values: false,
             version: 0,
             len: 0,
             exclusive: traits.is_exclusive(),
@@ -168,7 +171,7 @@ impl RelationIndex {
     /// Some pairs have, or had, values.
     #[inline]
     pub(crate) fn has_values(&self) -> bool {
-        self.reverse.extras.rows
+        self.has_values
     }
 
     /// The component that has the first target of every source and of nothing else, if there is one and it is up to date.
@@ -271,7 +274,7 @@ impl RelationIndex {
     /// Replaces what is in a list by every source, each once, by index and generation.
     pub(crate) fn sources_into(&self, sources: &mut Vec<Entity>) {
         sources.clear();
-        if self.forward.slots() <= MAX_SLOTS_PER_PAIR * self.len {
+        if self.is_dense() {
             return self.forward.sources_into(sources);
         }
         sources.extend(self.iter().map(|(source, _)| source));
@@ -352,15 +355,21 @@ impl RelationIndex {
             .flat_map(|(target, _)| self.sources(target).map(move |source| (source, target)))
     }
 
-    /// Every pair that has a value, with its row.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (Entity, Entity, u32)> + use<'_> {
-        let lists = self.has_values().then(|| self.reverse.targets()).into_iter().flatten();
-        lists.flat_map(|(target, list)| self.reverse.rows_in(list).map(move |(s, row)| (s, target, row)))
+    /// Calls a function with every pair that has a value, and its row, in no particular order.
+    pub(crate) fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
+        if self.is_dense() {
+            return self.forward.for_each_row(each);
+        }
+        self.iter().for_each(|(source, target)| {
+            if let Some(row) = self.row_of_known(source, target) {
+                each(source, target, row);
+            }
+        });
     }
 
-    /// The same for one target.
-    pub(crate) fn rows_to(&self, target: Entity) -> impl Iterator<Item = (Entity, u32)> + use<'_> {
-        self.reverse.list(target).into_iter().flat_map(|list| self.reverse.rows_in(list))
+    /// Whether there are few enough slots for each pair that sources are read one after the other.
+    fn is_dense(&self) -> bool {
+        self.forward.slots() <= MAX_SLOTS_PER_PAIR * self.len
     }
 
     /// Adds a pair unless it is there. True if it was added. An exclusive relation must have no other target for
@@ -386,7 +395,7 @@ impl RelationIndex {
     /// Adds a pair of an exclusive relation without values, in place of the one that the source has.
     #[inline]
     pub(crate) fn retarget(&mut self, source: Entity, target: Entity) -> bool {
-        if self.depths.is_some() || self.journal.is_some() || self.reverse.extras.any() {
+        if self.depths.is_some() || self.journal.is_some() || self.has_values || self.reverse.extras.any() {
             return false;
         }
         let done = self.forward.retarget(&mut self.reverse, source, target);
@@ -398,8 +407,7 @@ impl RelationIndex {
     #[inline(always)]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
         let list = self.reverse.list(target)?;
-        let place = self.forward.remove(source, target)?;
-        let row = self.row_at(list, place);
+        let Edge { place, row } = self.forward.remove(source, target)?;
         match self.reverse.remove(list, place) {
             Moved::Nothing => {}
             Moved::Last(last) => self.forward.set_place(last, target, place),
@@ -414,9 +422,9 @@ impl RelationIndex {
         Some(row)
     }
 
-    /// Removes all pairs of a target; returns the sources in order and the rows of their values.
-    pub(crate) fn unlink_target(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
-        let (sources, rows) = self.reverse.take(target)?;
+    /// Removes all pairs of a target, which have no values; returns the sources in order.
+    pub(crate) fn unlink_target(&mut self, target: Entity) -> Option<SmallVec<[Entity; 2]>> {
+        let sources = self.reverse.take(target)?;
         self.forward.remove_all(&sources, target);
         self.version += 1;
         self.len -= sources.len();
@@ -426,7 +434,7 @@ impl RelationIndex {
                 depths.unlinked(&self.forward, &self.reverse, source);
             }
         }
-        Some((sources, rows))
+        Some(sources)
     }
 
     #[inline]
@@ -456,13 +464,10 @@ impl RelationIndex {
             .map(|place| place as usize)
             .collect();
         self.reverse.lists[list].sources = SmallVec::from_slice(order);
-        if let Some(extra) = self.reverse.extra.get_mut(list) {
-            if self.reverse.extras.rows {
-                extra.rows = places.iter().map(|&place| extra.rows[place]).collect();
-            }
-            if self.reverse.extras.ticks {
-                extra.ticks = places.iter().map(|&place| extra.ticks[place]).collect();
-            }
+        if self.reverse.extras.ticks
+            && let Some(extra) = self.reverse.extra.get_mut(list)
+        {
+            extra.ticks = places.iter().map(|&place| extra.ticks[place]).collect();
         }
         self.renumber(list, target);
         self.version += 1;
@@ -482,11 +487,6 @@ impl RelationIndex {
         }
     }
 
-    #[inline]
-    fn row_at(&self, list: usize, place: u32) -> u32 {
-        if self.reverse.extras.rows { self.reverse.extra[list].rows[place as usize] } else { NO_ROW }
-    }
-
     fn place(&self, source: Entity, target: Entity) -> Option<(usize, usize)> {
         let place = self.forward.find(source, target)?;
         // The list is that of the target, since there is such a pair (*Mirror*).
@@ -494,39 +494,32 @@ impl RelationIndex {
     }
 
     /// The row of a pair's value.
-    pub(crate) fn row(&self, source: Entity, target: Entity) -> Option<u32> {
-        let (list, place) = self.place(source, target)?;
-        Some(self.row_at(list, place as u32)).filter(|&row| row != NO_ROW)
-    }
-
-    pub(crate) fn set_row(&mut self, source: Entity, target: Entity, row: u32) {
-        self.keep_rows();
-        if let Some((list, place)) = self.place(source, target) {
-            self.reverse.extra[list].rows[place] = row;
-        }
-    }
-
-    /// Gives every pair room for the row of its value.
-    pub(crate) fn keep_rows(&mut self) {
-        if !self.reverse.extras.rows {
-            self.reverse.enable(Extras { rows: true, ..Extras::default() }, PairTicks::default());
-        }
-    }
-
-    /// [`set_row`](Self::set_row) for the pair that was linked last, of those with this target.
     #[inline]
-    pub(crate) fn set_last_row(&mut self, target: Entity, row: u32) {
-        if let Some(list) = self.reverse.list(target)
-            && let Some(last) = self.reverse.extra[list].rows.last_mut()
-        {
-            *last = row;
-        }
+    pub(crate) fn row(&self, source: Entity, target: Entity) -> Option<u32> {
+        self.forward.row(source, target)
+    }
+
+    /// The same for a pair that is known to be there.
+    #[inline]
+    pub(crate) fn row_of_known(&self, source: Entity, target: Entity) -> Option<u32> {
+        self.forward.row_of_known(source, target)
+    }
+
+    #[inline]
+    pub(crate) fn set_row(&mut self, source: Entity, target: Entity, row: u32) {
+        self.has_values = true;
+        self.forward.set_row(source, target, row);
+    }
+
+    /// Notes that pairs are about to have values.
+    pub(crate) fn expect_values(&mut self) {
+        self.has_values = true;
     }
 
     /// Starts to keep ticks; pairs that exist count as inserted at `tick`.
     pub(crate) fn track(&mut self, tick: Tick) {
         if !self.reverse.extras.ticks {
-            self.reverse.enable(Extras { ticks: true, ..Extras::default() }, PairTicks::new(tick));
+            self.reverse.track(PairTicks::new(tick));
             for source in self.reverse.lists.iter().flat_map(|list| &list.sources) {
                 *self.newest.get_mut(source.index_u32()) = tick;
             }

@@ -45,12 +45,12 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
-pub(crate) use column::{PairData, component_label, type_ref, unpack};
+pub(crate) use column::{LentValues, PairData, component_label, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use first_target::{
     FirstTarget, StaleSource, TableComponent, TableComponents, register_target_component,
 };
-pub(crate) use forward::{ExclusiveReader, Reader, Upward};
+pub(crate) use forward::{ExclusiveReader, NO_ROW, Reader, Upward};
 pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};
@@ -58,7 +58,7 @@ pub(crate) use net_changes::NetChanges;
 pub(crate) use pages::Pages;
 pub(crate) use pair_reader::PairReader;
 pub(crate) use participants::{Participants, RelationsOf};
-pub(crate) use reverse::{ListIter, NO_ROW};
+pub(crate) use reverse::ListIter;
 pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 
 use crate::{
@@ -365,8 +365,9 @@ impl PairStore {
         let entries = self.registry.entries().zip(&self.relations);
         let may_have =
             entries.filter(|(entry, _)| entry.data.is_none_or(|data| data.value_type() == type_id));
-        let rows = may_have.flat_map(|(_, index)| index.reverse.extra.iter().flat_map(|extra| &extra.rows));
-        rows.filter(|&&row| row != NO_ROW).max().map_or(0, |&row| row + 1)
+        let mut count = 0;
+        may_have.for_each(|(_, index)| index.for_each_row(|_, _, row| count = count.max(row + 1)));
+        count
     }
 
     /// The values of the type that `entity` stands for.

@@ -76,6 +76,12 @@ impl<T: Copy + Default, const LEN: usize> Pages<T, LEN> {
         Page { first: number << Self::BITS, values }
     }
 
+    /// Every page that was made, with the index of its first value.
+    pub(crate) fn pages(&self) -> impl Iterator<Item = (u32, &[T; LEN])> {
+        let numbered = self.pages.iter().enumerate();
+        numbered.filter_map(|(number, page)| Some(((number << Self::BITS) as u32, &**page.as_ref()?)))
+    }
+
     /// Every value that may have been written, by index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, T)> + use<'_, T, LEN> {
         self.pages.iter().enumerate().flat_map(|(number, page)| {
@@ -94,6 +100,11 @@ pub(crate) struct Page<'a, T, const LEN: usize = 1024> {
 }
 
 impl<'a, T: Copy + Default, const LEN: usize> Page<'a, T, LEN> {
+    /// All of its values; none if nothing was ever written there.
+    pub(crate) fn values(self) -> &'a [T] {
+        self.values
+    }
+
     /// The value of an index, turning to its page.
     #[inline]
     pub(crate) fn get(&mut self, pages: &'a Pages<T, LEN>, index: u32) -> T {

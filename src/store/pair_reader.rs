@@ -78,7 +78,7 @@ impl PairReader {
     ) {
         let is_new = |tick: Tick| tick.is_newer_than(self.read_at, now);
         let mut known: Option<HashSet<(Entity, Entity)>> = None;
-        index.rows().for_each(|(source, target, row)| {
+        index.for_each_row(|source, target, row| {
             if !values.changed(row).is_some_and(is_new) {
                 return;
             }

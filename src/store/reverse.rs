@@ -12,9 +12,6 @@ use core::ops::Range;
 use core::{iter::Enumerate, slice};
 use smallvec::SmallVec;
 
-/// The pair has no value in a column.
-pub(crate) const NO_ROW: u32 = u32::MAX;
-
 /// The sources of one target.
 pub(super) struct SourceList {
     /// `None` if the list is free: it has no sources, and waits for the next target.
@@ -25,8 +22,6 @@ pub(super) struct SourceList {
 /// What belongs to the pairs of one list beyond their sources, place by place. Only some relations need it.
 #[derive(Default)]
 pub(crate) struct ListExtra {
-    /// Rows in a data column.
-    pub(crate) rows: Vec<u32>,
     pub(crate) ticks: Vec<PairTicks>,
     /// Only for relations that keep order.
     pub(crate) tombstones: Tombstones,
@@ -35,7 +30,6 @@ pub(crate) struct ListExtra {
 /// Which parts of [`ListExtra`] a relation has.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Extras {
-    pub(crate) rows: bool,
     pub(crate) ticks: bool,
     pub(crate) ordered: bool,
 }
@@ -43,7 +37,7 @@ pub(crate) struct Extras {
 impl Extras {
     #[inline]
     pub(crate) fn any(self) -> bool {
-        self.rows || self.ticks || self.ordered
+        self.ticks || self.ordered
     }
 }
 
@@ -121,16 +115,6 @@ impl Reverse {
         SourceIter::new(&self.lists[list].sources, self.tombstones(list))
     }
 
-    /// The sources in a list whose pairs have a value, each with its row.
-    #[inline]
-    pub(super) fn rows_in(&self, list: usize) -> impl Iterator<Item = (Entity, u32)> + use<'_> {
-        let rows = match self.extras.rows {
-            true => LiveIter::new(&self.extra[list].rows, self.tombstones(list)),
-            false => LiveIter::new(&[], None),
-        };
-        self.sources_in(list).zip(rows.copied()).filter(|&(_, row)| row != NO_ROW)
-    }
-
     /// Appends a source to the list of `target` and returns its place.
     #[inline(always)]
     pub(crate) fn push(&mut self, target: Entity, source: Entity) -> u32 {
@@ -162,9 +146,6 @@ impl Reverse {
             self.extra.resize_with(self.lists.len(), ListExtra::default);
         }
         let extra = &mut self.extra[list];
-        if self.extras.rows {
-            extra.rows.push(NO_ROW);
-        }
         if self.extras.ticks {
             extra.ticks.push(PairTicks::default());
         }
@@ -202,9 +183,6 @@ impl Reverse {
         sources.swap_remove(place as usize);
         let moved = sources.get(place as usize).map_or(Moved::Nothing, |&last| Moved::Last(last));
         let extra = &mut self.extra[list];
-        if self.extras.rows {
-            extra.rows.swap_remove(place as usize);
-        }
         if self.extras.ticks {
             extra.ticks.swap_remove(place as usize);
         }
@@ -219,9 +197,6 @@ impl Reverse {
         let sources = &mut self.lists[list].sources;
         let len = sources.len() - extra.tombstones.bury(place, sources.len());
         sources.truncate(len);
-        if self.extras.rows {
-            extra.rows.truncate(len);
-        }
         if self.extras.ticks {
             extra.ticks.truncate(len);
         }
@@ -241,24 +216,21 @@ impl Reverse {
         let extra = &mut self.extra[list];
         let sources = &mut self.lists[list].sources;
         let tombstones = core::mem::take(&mut extra.tombstones);
-        let (mut live_source, mut live_row, mut live_tick) =
-            (live_places(&tombstones), live_places(&tombstones), live_places(&tombstones));
+        let (mut live_source, mut live_tick) = (live_places(&tombstones), live_places(&tombstones));
         sources.retain(|_| live_source());
-        // Empty unless the relation has rows or ticks.
-        extra.rows.retain(|_| live_row());
+        // Empty unless the relation has ticks.
         extra.ticks.retain(|_| live_tick());
     }
 
-    /// Takes all sources of a target away at once, with the rows of their values.
-    pub(crate) fn take(&mut self, target: Entity) -> Option<(SmallVec<[Entity; 2]>, Vec<u32>)> {
+    /// Takes all sources of a target away at once.
+    pub(crate) fn take(&mut self, target: Entity) -> Option<SmallVec<[Entity; 2]>> {
         let list = self.list(target)?;
         if self.extras.ordered {
             self.compact(list);
         }
         let sources = core::mem::take(&mut self.lists[list].sources);
-        let rows = self.extra.get_mut(list).map_or_else(Vec::new, |extra| core::mem::take(&mut extra.rows));
         self.release(list);
-        Some((sources, rows))
+        Some(sources)
     }
 
     /// Frees an empty list. It names no target any more: that target may have another list by the time this
@@ -277,20 +249,13 @@ impl Reverse {
         }
     }
 
-    /// Starts to keep rows, ticks or order, for existing pairs too.
-    pub(crate) fn enable(&mut self, extras: Extras, tick: PairTicks) {
+    /// Starts to keep ticks, for existing pairs too.
+    pub(crate) fn track(&mut self, tick: PairTicks) {
         self.extra.resize_with(self.lists.len(), ListExtra::default);
         for (list, extra) in self.lists.iter().zip(&mut self.extra) {
-            if extras.rows && !self.extras.rows {
-                extra.rows.resize(list.sources.len(), NO_ROW);
-            }
-            if extras.ticks && !self.extras.ticks {
-                extra.ticks.resize(list.sources.len(), tick);
-            }
+            extra.ticks.resize(list.sources.len(), tick);
         }
-        self.extras.rows |= extras.rows;
-        self.extras.ticks |= extras.ticks;
-        self.extras.ordered |= extras.ordered;
+        self.extras.ticks = true;
     }
 
     /// Targets that have sources, with their lists: each once.
@@ -331,7 +296,7 @@ impl Reverse {
         self.extra_fault()
     }
 
-    /// What is wrong with the rows, ticks and tombstones of lists, if anything.
+    /// What is wrong with the ticks and tombstones of lists, if anything.
     fn extra_fault(&self) -> Option<String> {
         let (lists, extras) = (self.lists.len(), self.extra.len());
         if self.extras.any() && lists != extras {
@@ -339,9 +304,9 @@ impl Reverse {
         }
         self.extra.iter().zip(&self.lists).enumerate().find_map(|(number, (extra, list))| {
             let places = |kept| if kept { list.sources.len() } else { 0 };
-            let (rows, ticks) = (extra.rows.len(), extra.ticks.len());
-            if rows != places(self.extras.rows) || ticks != places(self.extras.ticks) {
-                return Some(format!("list {number} has {rows} rows and {ticks} ticks"));
+            let ticks = extra.ticks.len();
+            if ticks != places(self.extras.ticks) {
+                return Some(format!("list {number} has {ticks} ticks"));
             }
             let fault = extra.tombstones.fault(places(self.extras.ordered))?;
             Some(format!("list {number}: {fault}"))

@@ -139,12 +139,21 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
             _ => None,
         }
     }
+
+    /// The value of a pair that is known to be there.
+    #[inline]
+    fn known_value(&self, source: Entity, target: Entity) -> Option<&R> {
+        match &self.values {
+            Values::Column(column) => column.get(self.index?.row_of_known(source, target)?),
+            _ => self.get(source, target),
+        }
+    }
 }
 
 impl<R: Relation> Pairs<'_, '_, R> {
     /// Every pair with its value, target by target. Nothing if the relation has no values.
     pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
-        self.iter().filter_map(|(source, target)| Some((source, target, self.get(source, target)?)))
+        self.iter().filter_map(|(source, target)| Some((source, target, self.known_value(source, target)?)))
     }
 
     /// The targets of `source`, in insertion order, with the values of the pairs.
@@ -165,13 +174,13 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// # world.run_system_once(sum_of_debts).unwrap();
     /// ```
     pub fn values_of(&self, source: Entity) -> impl Iterator<Item = (Entity, &R)> {
-        self.targets(source).filter_map(move |target| Some((target, self.get(source, target)?)))
+        self.targets(source).filter_map(move |target| Some((target, self.known_value(source, target)?)))
     }
 
     /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
     /// [`values_of`](Self::values_of) from the other end.
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
-        self.sources(target).filter_map(move |source| Some((source, self.get(source, target)?)))
+        self.sources(target).filter_map(move |source| Some((source, self.known_value(source, target)?)))
     }
 
     /// The target of `source`, if it has exactly one. Constant time.

@@ -5,7 +5,7 @@ use super::conflict::refuse_conflict;
 use crate::{
     ops::relation_id,
     relation::StoredRelation,
-    store::{PairData, PairStore, RelationIndex},
+    store::{LentValues, PairData, PairStore, RelationIndex},
     traverse::RelationView,
 };
 use bevy_ecs::{
@@ -72,21 +72,26 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Constant.
     pub fn get_mut(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>> {
         let row = self.index?.row(source, target)?;
-        // Values have ticks of their own.
-        self.column.as_mut()?.bypass_change_detection().get_mut(row, self.last_run, self.this_run)
+        self.lend()?.into_value(row)
     }
 
-    /// Returns every pair with its value to write, target by target. A symmetric pair comes once, in either of its
+    /// The values, to write.
+    #[inline]
+    fn lend(&mut self) -> Option<LentValues<'_, R>> {
+        // Values have ticks of their own.
+        let column = self.column.as_mut()?.bypass_change_detection();
+        Some(column.lend(self.last_run, self.this_run))
+    }
+
+    /// Returns every pair with its value to write, in no particular order. A symmetric pair comes once, in either of its
     /// directions.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
-        let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
-        let column = column.bypass_change_detection();
-        // Not `for`, in which the place in both lists would be in memory from one pair to the next.
-        index.rows().for_each(|(source, target, row)| {
+        let Some((index, mut values)) = self.index.zip(self.lend()) else { return };
+        index.for_each_row(|source, target, row| {
             if index.is_symmetric() && source > target {
                 return;
             }
-            if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
+            if let Some(value) = values.get_mut(row) {
                 each(source, target, value);
             }
         });
@@ -104,13 +109,13 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Returns the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
-        let (Some(index), Some(column)) = (self.index, &mut self.column) else { return };
-        let column = column.bypass_change_detection();
-        index.rows_to(target).for_each(|(source, row)| {
-            if let Some(value) = column.get_mut(row, self.last_run, self.this_run) {
+        let Some((index, mut values)) = self.index.zip(self.lend()) else { return };
+        for source in index.sources(target) {
+            let row = index.row_of_known(source, target);
+            if let Some(value) = row.and_then(|row| values.get_mut(row)) {
                 each(source, value);
             }
-        });
+        }
     }
 }
 

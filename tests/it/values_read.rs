@@ -138,8 +138,10 @@ fn assert_written_alike<R: Numbered>(world: &mut World, entities: &[Entity], is_
     assert_eq!(to, once_more);
 }
 
-fn change<R: Numbered>(world: &mut World, entities: &mut [Entity], random: &mut Random) {
-    let (source, target, number) = (random.pick(entities), random.pick(entities), random.below(1_000) as u32);
+/// Changes pairs of the first `sources` entities, or of their targets.
+fn change<R: Numbered>(world: &mut World, entities: &mut [Entity], sources: usize, random: &mut Random) {
+    let (source, target) = (random.pick(&entities[..sources]), random.pick(entities));
+    let number = random.below(1_000) as u32;
     match random.below(12) {
         0..=5 => _ = world.insert_pair(source, R::new(number), target),
         6..=7 => _ = world.remove_pair::<R>(source, target),
@@ -157,8 +159,10 @@ fn change<R: Numbered>(world: &mut World, entities: &mut [Entity], random: &mut 
             _ = world.insert_pair_batch(pairs);
         }
         _ => {
-            world.despawn(source);
-            let place = entities.iter().position(|&entity| entity == source).unwrap();
+            // Rather of the targets, so that sources come to have many.
+            let entity = if random.below(4) == 0 { source } else { target };
+            world.despawn(entity);
+            let place = entities.iter().position(|&other| other == entity).unwrap();
             entities[place] = world.spawn_empty().id();
         }
     }
@@ -166,15 +170,22 @@ fn change<R: Numbered>(world: &mut World, entities: &mut [Entity], random: &mut 
 
 fn histories<R: Numbered>(seed: u64, is_exclusive: bool, is_symmetric: bool) {
     let mut random = Random(seed);
-    let mut world = World::new();
-    world.register_relation::<R>().unwrap();
-    let mut entities: Vec<_> = (0..9).map(|_| world.spawn_empty().id()).collect();
-    for _ in 0..fewer(100) {
-        for _ in 0..=random.below(4) {
-            change::<R>(&mut world, &mut entities, &mut random);
+    // Few targets for each source, or so many that some are found by hash; and entities that are far apart.
+    for (sources, all, apart) in [(9, 9, 0), (2, 24, 0), (5, 9, 3_000)] {
+        let mut world = World::new();
+        world.register_relation::<R>().unwrap();
+        let mut entities = Vec::new();
+        for _ in 0..all {
+            entities.push(world.spawn_empty().id());
+            (0..apart).for_each(|_| _ = world.entity_allocator().alloc());
         }
-        assert_read_alike::<R>(&mut world, &entities, is_exclusive);
-        assert_written_alike::<R>(&mut world, &entities, is_symmetric);
+        for _ in 0..fewer(70) {
+            for _ in 0..=random.below(4) {
+                change::<R>(&mut world, &mut entities, sources, &mut random);
+            }
+            assert_read_alike::<R>(&mut world, &entities, is_exclusive);
+            assert_written_alike::<R>(&mut world, &entities, is_symmetric);
+        }
     }
 }
 

@@ -359,8 +359,11 @@ impl<'w> WorldAccess<'w> {
     ) {
         let Some(values) = self.values(column) else { return };
         let is_new = |row| column.changed_in(&values, row).is_some_and(|tick| tick.is_newer_than(since, now));
-        let written = index.rows().filter(|&(_, _, row)| is_new(row));
-        written.for_each(|(source, target, _)| each(source, target));
+        index.for_each_row(|source, target, row| {
+            if is_new(row) {
+                each(source, target);
+            }
+        });
     }
 
     /// Reads the values in a column. `None` also if a system has not declared that it reads them.

@@ -165,10 +165,6 @@ fn what_belongs_to_lists_must_be_as_long_as_they_are() {
                 index.track(Tick::new(1));
                 index.reverse.extra.pop();
             },
-            |index, entities| {
-                index.set_row(entities[0], entities[10], 3);
-                index.reverse.extra[1].rows.clear();
-            },
             |index, _| {
                 index.track(Tick::new(1));
                 // A tombstone that is last, in a list of one place.

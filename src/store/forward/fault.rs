@@ -4,13 +4,14 @@ use super::{Forward, LONG, ManyForward, SHORT, ShortList};
 use alloc::{format, string::String};
 
 impl Forward {
-    /// What is wrong with the lists by themselves, if anything. An exclusive relation has none: its words are checked
-    /// against the reverse index.
+    /// What is wrong with the lists and rows by themselves, if anything. An exclusive relation has no lists: its words are
+    /// checked against the reverse index.
     pub(crate) fn fault(&self) -> Option<String> {
-        match self {
+        let fault = match self {
             Self::Exclusive(_) => None,
             Self::Many(forward) => forward.fault(),
-        }
+        };
+        fault.or_else(|| self.fault_of_rows())
     }
 }
 

@@ -1,6 +1,6 @@
 //! A list of many targets, which are found by hash.
 
-use super::TargetIter;
+use super::{Edge, TargetIter, rows::NO_ROW};
 use crate::store::{HashIndex, reverse::live_places, tombstones::Tombstones};
 use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::entity::Entity;
@@ -11,6 +11,8 @@ pub(super) struct LongList {
     targets: Vec<Entity>,
     /// Of each target, the place of the source in its list of sources.
     places: Vec<u32>,
+    /// The rows of values, as far as pairs with values go.
+    rows: Vec<u32>,
     by_target: HashIndex,
     tombstones: Tombstones,
 }
@@ -56,38 +58,73 @@ impl LongList {
         }
     }
 
-    /// Adds a target unless it is there, with the place that the source is given. True if it was added.
-    pub(super) fn insert(&mut self, target: Entity, place: impl FnOnce() -> u32) -> bool {
+    /// The row of the value of the pair with a target.
+    pub(super) fn row(&self, target: Entity) -> Option<u32> {
+        self.find(target).map(|at| self.row_at(at))
+    }
+
+    fn row_at(&self, at: usize) -> u32 {
+        self.rows.get(at).copied().unwrap_or(NO_ROW)
+    }
+
+    pub(super) fn set_row(&mut self, target: Entity, row: u32) {
+        if let Some(at) = self.find(target) {
+            self.set_row_at(at, row);
+        }
+    }
+
+    fn set_row_at(&mut self, at: usize, row: u32) {
+        if row != NO_ROW && at >= self.rows.len() {
+            self.rows.resize(at + 1, NO_ROW);
+        }
+        if let Some(own) = self.rows.get_mut(at) {
+            *own = row;
+        }
+    }
+
+    /// Every target with its row.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (Entity, u32)> + '_ {
+        let live = (0..self.rows.len()).filter(|&at| !self.tombstones.is_tombstone(at));
+        live.map(|at| (self.targets[at], self.rows[at]))
+    }
+
+    /// Adds a target unless it is there. True if it was added.
+    pub(super) fn insert(&mut self, target: Entity, edge: impl FnOnce() -> Edge) -> bool {
         if self.contains(target) {
             return false;
         }
+        let Edge { place, row } = edge();
         self.targets.push(target);
-        self.places.push(place());
+        self.places.push(place);
+        self.set_row_at(self.targets.len() - 1, row);
         self.by_target.insert(self.targets.len() - 1, keys(&self.targets));
         true
     }
 
-    /// Removes a target and returns the place that it had. A list that is empty then has no memory.
-    pub(super) fn remove(&mut self, target: Entity) -> Option<u32> {
+    /// Removes a target. A list that is empty then has no memory.
+    pub(super) fn remove(&mut self, target: Entity) -> Option<Edge> {
         let at = self.find(target)?;
-        let place = self.places[at];
+        let edge = Edge { place: self.places[at], row: self.row_at(at) };
         self.by_target.remove(target.to_bits(), keys(&self.targets));
         let len = self.targets.len() - self.tombstones.bury(at, self.targets.len());
         self.targets.truncate(len);
         self.places.truncate(len);
+        self.rows.truncate(len);
         if len == 0 {
             *self = Self::default();
         } else if self.tombstones.should_compact(len) {
             self.compact();
         }
-        Some(place)
+        Some(edge)
     }
 
     fn compact(&mut self) {
-        let (mut live, mut live_too) = (live_places(&self.tombstones), live_places(&self.tombstones));
-        self.targets.retain(|_| live());
-        self.places.retain(|_| live_too());
-        drop((live, live_too));
+        let live = || live_places(&self.tombstones);
+        let (mut live_target, mut live_place, mut live_row) = (live(), live(), live());
+        self.targets.retain(|_| live_target());
+        self.places.retain(|_| live_place());
+        self.rows.retain(|_| live_row());
+        drop((live_target, live_place, live_row));
         self.tombstones.clear();
         self.index();
     }
@@ -102,8 +139,12 @@ impl LongList {
 
     /// Puts the targets into another order. `order` must be a permutation of them.
     pub(super) fn reorder(&mut self, order: &[Entity]) {
-        let edge = |&target: &Entity| Some((target, self.place(target)?));
-        (self.targets, self.places) = order.iter().filter_map(edge).collect();
+        let found: Vec<usize> = order.iter().filter_map(|&target| self.find(target)).collect();
+        self.targets = order.to_vec();
+        self.places = found.iter().map(|&at| self.places[at]).collect();
+        if !self.rows.is_empty() {
+            self.rows = found.iter().map(|&at| self.row_at(at)).collect();
+        }
         self.tombstones.clear();
         self.index();
     }
@@ -120,7 +161,8 @@ impl LongList {
         let live = (0..targets).filter(|&at| !self.tombstones.is_tombstone(at));
         let found = live.filter(|&at| self.find(self.targets[at]) == Some(at)).count();
         let (live, indexed) = (self.len(), self.by_target.len());
-        let fits = live > 0 && found == live && indexed == live && places == targets;
+        let has_rows = self.rows.len() <= targets;
+        let fits = live > 0 && found == live && indexed == live && places == targets && has_rows;
         (!fits).then(|| {
             format!(
                 "{live} targets with {places} places, of which {found} are found by an index of {indexed}"
@@ -140,10 +182,11 @@ mod tests {
     #[test]
     fn lists_that_are_not_indexed_as_they_should_be_are_named() {
         type Corrupt = fn(&mut LongList);
-        let corrupt: [Corrupt; 5] = [
+        let corrupt: [Corrupt; 6] = [
             |list| list.targets.truncate(3),
             |list| list.targets[1] = list.targets[0],
             |list| _ = list.places.pop(),
+            |list| list.rows.resize(list.targets.len() + 1, 0),
             |list| list.by_target.clear(),
             |list| list.tombstones.clear(),
         ];

@@ -3,6 +3,7 @@
 //! A list has a block of two, four or eight places, and moves to a larger one when it is full. Blocks that are given up are cut
 //! into smaller ones where these are wanted; [`ShortLists::is_sparse`] says when everything is worth moving together.
 
+use super::{Edge, rows::NO_ROW};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashSet};
 use smallvec::SmallVec;
@@ -70,6 +71,8 @@ pub(super) struct ShortLists {
     targets: Vec<Line>,
     /// Of each target, the place of the source in its list of sources. Apart, since it is read only when a pair goes.
     places: Vec<[u32; LINE]>,
+    /// The rows of values, as far as lines with values go.
+    rows: Vec<[u32; LINE]>,
     /// Blocks that no list has, by size: line and first place.
     free: [Vec<(u32, u8)>; SIZES],
 }
@@ -98,10 +101,30 @@ impl ShortLists {
         }
     }
 
+    /// The row of the value of the pair with this number.
+    #[inline]
+    pub(super) fn row(&self, list: ShortList, at: usize) -> u32 {
+        self.rows.get(list.line as usize).map_or(NO_ROW, |line| line[list.start() + at])
+    }
+
+    pub(super) fn set_row(&mut self, list: ShortList, at: usize, row: u32) {
+        let line = list.line as usize;
+        if row != NO_ROW && line >= self.rows.len() {
+            self.rows.resize(line + 1, [NO_ROW; LINE]);
+        }
+        if let Some(line) = self.rows.get_mut(line) {
+            line[list.start() + at] = row;
+        }
+    }
+
+    fn edge(&self, list: ShortList, at: usize) -> Edge {
+        Edge { place: self.place(list, at), row: self.row(list, at) }
+    }
+
     /// A list of one target, with room for another.
-    pub(super) fn create(&mut self, target: Entity, place: u32) -> ShortList {
+    pub(super) fn create(&mut self, target: Entity, edge: Edge) -> ShortList {
         let list = ShortList { len: 1, ..self.allocate(0, target) };
-        self.write(list, 0, target, place);
+        self.write(list, 0, target, edge);
         list
     }
 
@@ -129,7 +152,7 @@ impl ShortLists {
     }
 
     /// Adds a target that the list has not. `None` if it is full.
-    pub(super) fn push(&mut self, mut list: ShortList, target: Entity, place: u32) -> Option<ShortList> {
+    pub(super) fn push(&mut self, mut list: ShortList, target: Entity, edge: Edge) -> Option<ShortList> {
         if list.len() == LINE {
             return None;
         }
@@ -137,44 +160,48 @@ impl ShortLists {
             let full = list;
             list = ShortList { len: full.len, ..self.allocate(usize::from(full.size) + 1, target) };
             for at in 0..full.len() {
-                self.write(list, at, self.targets(full)[at], self.place(full, at));
+                self.write(list, at, self.targets(full)[at], self.edge(full, at));
             }
             self.free(full);
         }
-        self.write(list, list.len(), target, place);
+        self.write(list, list.len(), target, edge);
         list.len += 1;
         Some(list)
     }
 
-    fn write(&mut self, list: ShortList, at: usize, target: Entity, place: u32) {
-        let (line, at) = (list.line as usize, list.start() + at);
-        self.targets[line].0[at] = target;
-        self.places[line][at] = place;
+    fn write(&mut self, list: ShortList, at: usize, target: Entity, edge: Edge) {
+        let (line, place) = (list.line as usize, list.start() + at);
+        self.targets[line].0[place] = target;
+        self.places[line][place] = edge.place;
+        self.set_row(list, at, edge.row);
     }
 
-    /// Removes the target with this number; those behind it move up. Returns the place that it had.
-    pub(super) fn remove(&mut self, list: &mut ShortList, at: usize) -> u32 {
-        let place = self.place(*list, at);
+    /// Removes the target with this number; those behind it move up.
+    pub(super) fn remove(&mut self, list: &mut ShortList, at: usize) -> Edge {
+        let edge = self.edge(*list, at);
         let (line, end) = (list.line as usize, list.start() + list.len());
         let behind = list.start() + at + 1..end;
         self.targets[line].0.copy_within(behind.clone(), behind.start - 1);
         self.places[line].copy_within(behind.clone(), behind.start - 1);
+        if let Some(rows) = self.rows.get_mut(line) {
+            rows.copy_within(behind.clone(), behind.start - 1);
+        }
         list.len -= 1;
-        place
+        edge
     }
 
-    /// Every target of a list with its place.
-    pub(super) fn iter(&self, list: ShortList) -> impl Iterator<Item = (Entity, u32)> + '_ {
+    /// Every target of a list.
+    pub(super) fn iter(&self, list: ShortList) -> impl Iterator<Item = (Entity, Edge)> + '_ {
         let targets = self.targets(list).iter().copied();
-        targets.enumerate().map(move |(at, target)| (target, self.place(list, at)))
+        targets.enumerate().map(move |(at, target)| (target, self.edge(list, at)))
     }
 
     /// Puts the targets of a list into another order. `order` must be a permutation of them.
     pub(super) fn reorder(&mut self, list: ShortList, order: &[Entity]) {
-        let place = |&target: &Entity| Some((target, self.place(list, self.find(list, target)?)));
-        let edges: SmallVec<[(Entity, u32); LINE]> = order.iter().filter_map(place).collect();
-        for (at, (target, place)) in edges.into_iter().enumerate() {
-            self.write(list, at, target, place);
+        let edge = |&target: &Entity| Some((target, self.edge(list, self.find(list, target)?)));
+        let edges: SmallVec<[(Entity, Edge); LINE]> = order.iter().filter_map(edge).collect();
+        for (at, (target, edge)) in edges.into_iter().enumerate() {
+            self.write(list, at, target, edge);
         }
     }
 
@@ -190,8 +217,8 @@ impl ShortLists {
         let size = (list.len().next_power_of_two().ilog2() as usize).saturating_sub(1);
         let Some(&any) = other.targets(list).first() else { return list };
         let copy = ShortList { len: list.len, ..self.allocate(size, any) };
-        for (at, (target, place)) in other.iter(list).enumerate() {
-            self.write(copy, at, target, place);
+        for (at, (target, edge)) in other.iter(list).enumerate() {
+            self.write(copy, at, target, edge);
         }
         copy
     }
@@ -227,7 +254,7 @@ impl ShortLists {
             end = if usize::from(next) >= LINE { (line + 1, next - LINE as u8) } else { (line, next) };
         }
         let lines = (self.targets.len(), self.places.len());
-        (end != (lines.0 as u32, 0) || lines.0 != lines.1)
+        (end != (lines.0 as u32, 0) || lines.0 != lines.1 || self.rows.len() > lines.0)
             .then(|| format!("blocks of targets end at {end:?}, and there are {lines:?} lines"))
     }
 }
@@ -237,7 +264,11 @@ mod tests {
     use super::{LINE, MIN_FREE, ShortLists};
     use crate::{
         relation::RelationTraits,
-        store::{Invariant, check::tests::Bed, forward::Forward},
+        store::{
+            Invariant,
+            check::tests::Bed,
+            forward::{Edge, Forward, NO_ROW},
+        },
     };
     use alloc::vec::Vec;
     use bevy_ecs::{entity::Entity, world::World};
@@ -255,14 +286,17 @@ mod tests {
         let mut model = Vec::new();
         for step in 0..if cfg!(miri) { 300 } else { 20_000 } {
             let number = random(model.len() + 1);
-            let (target, place) = (entities[random(entities.len())], step);
+            let target = entities[random(entities.len())];
+            // Lists with values beside such without any.
+            let row = if number % 3 == 0 && random(2) == 0 { step + 1_000_000 } else { NO_ROW };
+            let edge = Edge { place: step, row };
             let Some((list, edges)) = model.get_mut(number) else {
                 if model.len() < 500 {
-                    model.push((lists.create(target, place), alloc::vec![(target, place)]));
+                    model.push((lists.create(target, edge), alloc::vec![(target, edge)]));
                 }
                 continue;
             };
-            match (edges.iter().position(|&(own, _)| own == target), lists.push(*list, target, place)) {
+            match (edges.iter().position(|&(own, _)| own == target), lists.push(*list, target, edge)) {
                 // It would be there twice: taken out again.
                 (Some(at), Some(pushed)) => {
                     *list = pushed;
@@ -272,7 +306,7 @@ mod tests {
                 (Some(at), None) => assert_eq!(lists.remove(list, at), edges.remove(at).1),
                 (None, Some(pushed)) => {
                     *list = pushed;
-                    edges.push((target, place));
+                    edges.push((target, edge));
                 }
                 (None, None) => edges.reverse(),
             }
@@ -315,7 +349,28 @@ mod tests {
         };
         let expected = pairs(&mut bed);
         bed.is_sound();
+        // All but every fifth source have values.
+        let edges = |source: usize| {
+            let row = move |number: usize| {
+                if !source.is_multiple_of(5) { (source * LINE + number) as u32 } else { NO_ROW }
+            };
+            expected[source - sources[0]]
+                .iter()
+                .enumerate()
+                .map(move |(number, &target)| (target, row(number)))
+        };
+        let entities = bed.entities.clone();
+        for &source in &sources {
+            edges(source).for_each(|(target, row)| bed.index().set_row(entities[source], target, row));
+        }
         bed.index().forward.compact();
+        for &source in &sources {
+            for (target, row) in edges(source) {
+                assert_eq!(bed.index().row(entities[source], target).unwrap_or(NO_ROW), row);
+                // The relation has none.
+                bed.index().set_row(entities[source], target, NO_ROW);
+            }
+        }
         bed.is_sound();
         assert_eq!(pairs(&mut bed), expected);
         assert!(lines(&mut bed) * 3 < before, "{} lines of {before}", lines(&mut bed));
@@ -324,13 +379,14 @@ mod tests {
     #[test]
     fn blocks_that_are_not_used_as_they_should_be_are_named() {
         type Corrupt = fn(&mut ShortLists);
-        let corrupt: [Corrupt; 7] = [
+        let corrupt: [Corrupt; 8] = [
             |lists| _ = lists.free[0].pop(),
             |lists| lists.free[0].push((0, 0)),
             |lists| lists.free[1].push(lists.free[1][0]),
             |lists| lists.free[2].push((9, 0)),
             |lists| _ = lists.targets.pop(),
             |lists| _ = lists.places.pop(),
+            |lists| lists.rows.resize(lists.targets.len() + 1, [0; LINE]),
             |lists| lists.targets[0].0 = [lists.targets[0].0[0]; LINE],
         ];
         for (number, corrupt) in corrupt.into_iter().enumerate() {

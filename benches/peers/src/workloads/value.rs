@@ -16,7 +16,7 @@ use bevy_ecs::{
     system::{Query, SystemState},
     world::World,
 };
-use bevy_relations::{prelude::*, query::Target};
+use bevy_relations::{prelude::*, query::Target, relation::StoredRelation};
 
 /// The price of what a source rents: the value of its pair, or a component beside a relationship without values.
 #[derive(Component, Relation, Clone, Copy)]
@@ -32,6 +32,38 @@ impl Rents {
     #[inline]
     fn step(&mut self) {
         self.0[0] += 1.0;
+    }
+}
+
+/// The same, of a relation of which a source may have several pairs: each has one.
+#[derive(Relation, Clone, Copy)]
+struct Lodges(Rents);
+
+/// A relation type with a price for its value.
+trait Priced: Relation {
+    fn new(rents: Rents) -> Self;
+    fn price(&self) -> f32;
+}
+
+impl Priced for Rents {
+    fn new(rents: Rents) -> Self {
+        rents
+    }
+
+    #[inline]
+    fn price(&self) -> f32 {
+        self.0[0]
+    }
+}
+
+impl Priced for Lodges {
+    fn new(rents: Rents) -> Self {
+        Self(rents)
+    }
+
+    #[inline]
+    fn price(&self) -> f32 {
+        self.0.price()
     }
 }
 
@@ -81,11 +113,54 @@ impl Plan {
         (world, links)
     }
 
-    fn ours(self) -> Linked<World, Entity> {
+    fn ours<R: Priced>(self) -> Linked<World, Entity> {
         let mut world = ours::world();
-        world.register_relation::<Rents>().expect("its traits are right");
+        world.register_relation::<R>().expect("its traits are right");
         self.world(world, |world, source, value, target| {
-            world.insert_pair(source, value, target).expect("both are alive");
+            world.insert_pair(source, R::new(value), target).expect("both are alive");
+        })
+    }
+
+    fn ours_get<R: Priced>(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, links) = self.ours::<R>();
+        let mut state = SystemState::<Pairs<R>>::new(&mut world);
+        let links = self.shuffled(&links);
+        self.all(move || {
+            let pairs = state.get(&world).expect("the plugin provides what it needs");
+            let price = |&(source, target)| pairs.get(source, target).map_or(0.0, Priced::price);
+            links.iter().map(price).sum::<f32>() as u64
+        })
+    }
+
+    fn ours_read<R: Priced>(self) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, _) = self.ours::<R>();
+        let mut query = world.query::<(&mut Paid, Target<R>)>();
+        self.all(move || {
+            let mut sum = 0.0;
+            for (mut paid, target) in query.iter_mut(&mut world) {
+                if let Some(value) = target.value() {
+                    paid.0 += value.price();
+                    sum += value.price();
+                }
+            }
+            sum as u64
+        })
+    }
+
+    fn ours_write<R: Priced + StoredRelation>(
+        self,
+        step: impl Fn(&mut R) + 'static,
+    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+        let (mut world, _) = self.ours::<R>();
+        let mut state = SystemState::<PairsMut<R>>::new(&mut world);
+        self.all(move || {
+            let mut pairs = state.get_mut(&mut world).expect("the plugin provides what it needs");
+            let mut count = 0;
+            pairs.for_each_mut(|_, _, mut value| {
+                step(&mut value);
+                count += 1;
+            });
+            count
         })
     }
 
@@ -112,15 +187,10 @@ impl Plan {
         (FlecsSide { world, paid, rents }, links)
     }
 
-    /// Measures work on one pair after the other, in random order.
-    fn each<E: Copy + 'static>(
-        self,
-        links: Vec<(E, E)>,
-        mut value: impl FnMut((E, E)) -> f32 + 'static,
-    ) -> impl FnMut(&mut Stopwatch) -> u64 {
+    /// The pairs in random order.
+    fn shuffled<E: Copy>(self, links: &[(E, E)]) -> Vec<(E, E)> {
         let order = Random::new(52).permutation(self.sources);
-        let links: Vec<_> = order.into_iter().map(|number| links[number]).collect();
-        self.all(move || links.iter().map(|&link| value(link)).sum::<f32>() as u64)
+        order.into_iter().map(|number| links[number]).collect()
     }
 
     /// Measures runs over all pairs.
@@ -130,8 +200,10 @@ impl Plan {
 
     fn flecs_get(self, kind: Kind) -> impl FnMut(&mut Stopwatch) -> u64 {
         let (side, links) = self.flecs(kind);
-        self.each(links, move |(source, target)| {
-            side.world.get(source, side.rents.to(target)).map_or(0.0, |rents| rents.0[0])
+        let links = self.shuffled(&links);
+        self.all(move || {
+            let rents = |&(source, target)| side.world.get(source, side.rents.to(target));
+            links.iter().map(|link| rents(link).map_or(0.0, |rents| rents.price())).sum::<f32>() as u64
         })
     }
 
@@ -187,16 +259,24 @@ pub(super) fn get(size: usize) -> Workload {
         Contestant::new("bevy", move || {
             let (mut world, links) = plan.bevy();
             let mut state = SystemState::<Query<(&LikesInList, &Rents)>>::new(&mut world);
-            plan.each(links, move |(source, target)| {
+            let links = plan.shuffled(&links);
+            plan.all(move || {
                 let query = state.get(&world).expect("queries are always available");
-                let found = query.get(source).ok().filter(|(link, _)| link.target() == target);
-                found.map_or(0.0, |(_, rents)| rents.0[0])
+                let price = |&(source, target)| {
+                    let found = query.get(source).ok().filter(|(link, _)| link.target() == target);
+                    found.map_or(0.0, |(_, rents)| rents.price())
+                };
+                links.iter().map(price).sum::<f32>() as u64
             })
         }),
-        Contestant::new("ours", move || {
-            let (world, links) = plan.ours();
-            plan.each(links, move |(source, target)| {
-                world.pair_value::<Rents>(source, target).map_or(0.0, |rents| rents.0[0])
+        Contestant::new("ours", move || plan.ours_get::<Rents>()),
+        Contestant::new("ours several", move || plan.ours_get::<Lodges>()),
+        Contestant::new("ours by World", move || {
+            let (world, links) = plan.ours::<Rents>();
+            let links = plan.shuffled(&links);
+            plan.all(move || {
+                let rents = |&(source, target)| world.pair_value::<Rents>(source, target);
+                links.iter().map(|link| rents(link).map_or(0.0, Priced::price)).sum::<f32>() as u64
             })
         }),
     ];
@@ -224,23 +304,10 @@ pub(super) fn read(size: usize) -> Workload {
                 sum as u64
             })
         }),
-        Contestant::new("ours", move || {
-            let (mut world, _) = plan.ours();
-            let mut query = world.query::<(&mut Paid, Target<Rents>)>();
-            plan.all(move || {
-                let mut sum = 0.0;
-                for (mut paid, target) in query.iter_mut(&mut world) {
-                    if let Some(rents) = target.value() {
-                        paid.0 += rents.0[0];
-                        sum += rents.0[0];
-                    }
-                }
-                sum as u64
-            })
-        })
-        .goal("flecs", 0.5),
+        Contestant::new("ours", move || plan.ours_read::<Rents>()).goal("flecs", 0.5),
+        Contestant::new("ours several", move || plan.ours_read::<Lodges>()),
         Contestant::new("ours PairQuery", move || {
-            let (mut world, _) = plan.ours();
+            let (mut world, _) = plan.ours::<Rents>();
             let mut state = SystemState::<PairQuery<Rents, &mut Paid>>::new(&mut world);
             plan.all(move || {
                 let mut pairs = state.get_mut(&mut world).expect("the plugin provides what it needs");
@@ -275,20 +342,8 @@ pub(super) fn write(size: usize) -> Workload {
                 count
             })
         }),
-        Contestant::new("ours", move || {
-            let (mut world, _) = plan.ours();
-            let mut state = SystemState::<PairsMut<Rents>>::new(&mut world);
-            plan.all(move || {
-                let mut pairs = state.get_mut(&mut world).expect("the plugin provides what it needs");
-                let mut count = 0;
-                pairs.for_each_mut(|_, _, mut rents| {
-                    rents.step();
-                    count += 1;
-                });
-                count
-            })
-        })
-        .goal("flecs", 0.5),
+        Contestant::new("ours", move || plan.ours_write(Rents::step)).goal("flecs", 0.5),
+        Contestant::new("ours several", move || plan.ours_write(|lodges: &mut Lodges| lodges.0.step())),
     ];
     plan.workload("value_write", contestants)
 }

@@ -80,7 +80,7 @@ impl<'s> PairWriter<'s> {
     ) -> Option<FastInsertions<'s>> {
         self.store.freeze(relation);
         if flag == FastPathFlags::INSERT_VALUE && !self.store.relation(relation).has_values() {
-            self.store.write_access(relation).0.keep_rows();
+            self.store.write_access(relation).0.expect_values();
             self.store.refresh_fast_path(relation);
         }
         self.fast_insertions(relation, flag, tick)
@@ -209,7 +209,7 @@ impl<'s> PairWriter<'s> {
         if may_close_cycle || !participants.note_relation_if_ready(to, relation, index.bit()) {
             return FastPath::NotReady;
         }
-        let sources = index.unlink_target(from).map(|(sources, _)| sources);
+        let sources = index.unlink_target(from);
         for source in sources.into_iter().flatten() {
             index.link(source, to, tick);
         }
@@ -422,7 +422,7 @@ impl FastInsertions<'_> {
     pub(in crate::ops) fn insert_with_row(&mut self, source: Entity, target: Entity, row: u32) -> FastPath {
         let done = self.insert(source, target);
         if done == FastPath::Done {
-            self.index.set_last_row(target, row);
+            self.index.set_row(source, target, row);
         }
         done
     }
@@ -473,7 +473,7 @@ impl<T: Send + Sync + 'static> FastValues<'_, T> {
         let makes_way = if self.index.is_exclusive() { self.index.first_target(source) } else { None };
         let old = makes_way.and_then(|other| self.remove(source, other)).flatten();
         self.index.link(source, target, tick);
-        self.index.set_last_row(target, self.values.insert(value, tick));
+        self.index.set_row(source, target, self.values.insert(value, tick));
         Ok(old)
     }
 
