@@ -42,6 +42,11 @@ impl FastPathFlags {
     pub(crate) const INSERT_GIVEN: Self = Self(1 << 11);
     /// A pair with such a value is removed by its name, with its other direction if it has one.
     pub(crate) const REMOVE_GIVEN: Self = Self(1 << 12);
+    /// As [`INSERT`](Self::INSERT), but for the components that the ends must have, or must not have: they have to be looked at each
+    /// time. So do those of [`INSERT_GIVEN`](Self::INSERT_GIVEN).
+    pub(crate) const INSERT_CONSTRAINED: Self = Self(1 << 13);
+    /// The same of [`INSERT_VALUE`](Self::INSERT_VALUE).
+    pub(crate) const INSERT_VALUE_CONSTRAINED: Self = Self(1 << 14);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -67,18 +72,21 @@ impl FastPathFlags {
         is_used: bool,
     ) -> Self {
         let (has_companions, is_symmetric) = (!entry.with.is_empty(), entry.traits.is_symmetric());
-        let has_rules_of_ends = !(entry.frozen || is_used) || !entry.constraints.is_empty();
+        let (is_new, is_constrained) = (!(entry.frozen || is_used), !entry.constraints.is_empty());
         let has_target_rule = entry.traits.one_of_rule().is_some();
-        let has_declared_rules = has_rules_of_ends || has_target_rule || has_companions || is_symmetric;
+        // Beside constraints.
+        let has_more_rules = is_new || has_target_rule || has_companions || is_symmetric;
+        let has_declared_rules = has_more_rules || is_constrained;
         let has_rules = has_declared_rules || id == IS_A;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
-        let has_no_more_rules = !has_rules_of_ends && id != IS_A && !has_values && has_entity;
+        let has_removable_pairs = !is_new && id != IS_A && !has_values && has_entity;
         let is_plain = !has_rules && !has_values && has_entity;
         let has_rows = index.has_values() || is_used;
         let carries_values = entry.data.is_some() && entry.adopted.is_none() && has_entity && has_rows;
         let takes_values = carries_values && entry.validate.is_none();
         let is_valued = takes_values
-            && !has_rules
+            && !has_more_rules
+            && id != IS_A
             && entry.data.is_some_and(|data| entry.type_id == Some(data.value_type()));
         // What a pair leaves behind has to be looked at.
         let counts_sources = index.counts_sources;
@@ -88,40 +96,42 @@ impl FastPathFlags {
         let gives_way = index.exclusive && (counts_sources || index.has_values());
         // Of one that is exclusive as well, pairs of both ends may have to give way.
         let has_both_ways = is_symmetric && !index.exclusive && !index.is_acyclic();
-        let has_no_rules_of_given = !has_rules_of_ends
-            && !has_target_rule
-            && !has_companions
-            && id != IS_A
-            && entry.traits.key_rule().is_none();
+        let has_no_rules_of_given =
+            !is_new && !has_target_rule && !has_companions && id != IS_A && entry.traits.key_rule().is_none();
         let mut flags = Self::default();
         flags.set(
             Self::INSERT_GIVEN,
             takes_values && has_no_rules_of_given && (!is_symmetric || has_both_ways),
         );
-        flags.set(Self::REMOVE_GIVEN, carries_values && !has_rules_of_ends && id != IS_A && !counts_sources);
+        flags.set(Self::REMOVE_GIVEN, carries_values && !is_new && id != IS_A && !counts_sources);
         if entry.traits.is_in_table() || entry.mirror.is_some() {
             flags.set(Self::INSERT_IN_TABLE, is_plain && !gives_way);
             flags.set(Self::REMOVE_IN_TABLE, is_plain && unlink);
             return flags;
         }
         flags.set(Self::INSERT, is_plain && !gives_way);
+        let needs_ends = is_constrained && !has_more_rules && has_removable_pairs;
+        flags.set(Self::INSERT_CONSTRAINED, needs_ends && !gives_way);
         flags.set(
             Self::INSERT_BASE,
             id == IS_A && !has_declared_rules && !has_values && has_entity && !gives_way,
         );
         // Companions, and rules of the target, are for insertions.
-        flags.set(Self::REMOVE, has_no_more_rules && unlink);
+        flags.set(Self::REMOVE, has_removable_pairs && unlink);
         flags.set(
             Self::INSERT_TOGETHER,
-            has_no_more_rules
+            has_removable_pairs
+                && !is_constrained
                 && !has_target_rule
                 && if has_companions { !is_symmetric && !gives_way } else { has_both_ways },
         );
-        flags.set(Self::REMOVE_TOGETHER, has_no_more_rules && is_symmetric && leaves_nothing);
+        flags.set(Self::REMOVE_TOGETHER, has_removable_pairs && is_symmetric && leaves_nothing);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
         // Another pair may have the key.
-        flags.set(Self::INSERT_VALUE, is_valued && entry.traits.key_rule().is_none());
+        let has_key = entry.traits.key_rule().is_some();
+        flags.set(Self::INSERT_VALUE, is_valued && !is_constrained && !has_key);
+        flags.set(Self::INSERT_VALUE_CONSTRAINED, is_valued && is_constrained && !has_key);
         flags.set(Self::REMOVE_VALUE, is_valued && !counts_sources);
         flags
     }
@@ -132,11 +142,13 @@ impl FastPathFlags {
         let mut flags = Self::default();
         flags.set(Self::INSERT, inserted || exclusive && removed);
         flags.set(Self::INSERT_TOGETHER, inserted || exclusive && removed);
+        flags.set(Self::INSERT_CONSTRAINED, inserted || exclusive && removed);
         flags.set(Self::REMOVE, removed);
         flags.set(Self::REMOVE_TOGETHER, removed);
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
         flags.set(Self::INSERT_VALUE, inserted);
+        flags.set(Self::INSERT_VALUE_CONSTRAINED, inserted);
         flags.set(Self::INSERT_GIVEN, inserted);
         flags.set(Self::REMOVE_GIVEN, removed);
         flags.set(Self::REMOVE_VALUE, removed);

@@ -60,6 +60,14 @@ impl PairStore {
         }
     }
 
+    /// The same, unless the pair is there: then its ends are still to be looked at.
+    #[inline]
+    pub(crate) fn forget_unless_there(&mut self, pair: StoredPair) {
+        if self.has_unchecked() && !self.relation(pair.relation).has(pair.source, pair.target) {
+            self.forget_unchecked(pair);
+        }
+    }
+
     /// Whether the ends of some pair are still to be looked at.
     #[inline]
     pub(crate) fn has_unchecked(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `bevy_relations` as a [`Side`].
 
 use crate::{
-    bevy::COMPONENTS,
+    bevy::{COMPONENTS, Position},
     side::{Link, Lookup, Side, SpawnLinked, Way, notice},
 };
 use bevy_app::App;
@@ -25,6 +25,11 @@ pub(crate) struct Likes;
 /// Another one.
 #[derive(Relation, Default)]
 pub(crate) struct Knows;
+
+/// One whose sources must have a component.
+#[derive(Relation, Default)]
+#[relation(source(Position))]
+pub(crate) struct Orbits;
 
 /// A tag relation with one target.
 #[derive(Relation, Default)]

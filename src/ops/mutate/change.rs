@@ -289,7 +289,11 @@ pub(crate) fn move_sources<R: Relation>(
                         return Ok(count);
                     }
                 }
-                FastPath::Observed | FastPath::WithComponents | FastPath::Together | FastPath::Declined => {}
+                FastPath::Observed
+                | FastPath::WithComponents
+                | FastPath::Together
+                | FastPath::Constrained
+                | FastPath::Declined => {}
             }
             carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)

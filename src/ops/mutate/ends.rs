@@ -87,6 +87,15 @@ pub(in crate::ops) fn broken_constraints<'a>(
     })
 }
 
+/// Whether the ends of a pair have the components that they must have, and none that they must not have.
+#[inline]
+pub(super) fn has_right_ends(world: &World, pair: StoredPair, check: EndCheck<'_>) -> bool {
+    fetch::store(world).is_some_and(|store| {
+        store.registry().entry(pair.relation).constraints.is_empty()
+            || broken_constraints(world, store, pair, check).next().is_none()
+    })
+}
+
 /// The constraint for which a pair is refused, of those that do not hold.
 pub(in crate::ops) fn reason<'a, 'b>(rule: OnMissing, broken: &'b [Broken<'a>]) -> Option<&'b Broken<'a>> {
     match rule {

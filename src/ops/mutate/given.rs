@@ -2,6 +2,7 @@
 //! compiled: relations that are created at run time, and clones.
 
 use super::{
+    ends::{EndCheck, has_right_ends},
     error::InsertPairError,
     plan::{Given, ValueSource, take_given},
     ready::mark_ends,
@@ -20,9 +21,13 @@ pub(super) fn try_insert_given(
     world: &mut World,
     pair: StoredPair,
     given: &mut Given<'_>,
+    ends: EndCheck<'_>,
 ) -> Result<bool, InsertPairError> {
     let type_id = given.type_id;
     let find_row = |world: &mut World| {
+        if !has_right_ends(world, pair, ends) {
+            return Err(FastPath::Declined);
+        }
         let writer = fetch::store_mut(world).map(PairWriter::new);
         writer.map_or(Err(FastPath::Declined), |writer| writer.row_for_value(pair, type_id))
     };

@@ -3,7 +3,7 @@
 use super::{
     apply::apply,
     bare::Bare,
-    ends::EndCheck,
+    ends::{EndCheck, has_right_ends},
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange},
     given::try_insert_given,
@@ -55,7 +55,7 @@ fn insert_typed_value<R: Relation>(
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    match try_insert_value(world, source, value, target) {
+    match try_insert_value(world, source, value, target, FastPathFlags::INSERT_VALUE) {
         Ok(_) => Ok(()),
         Err(value) => insert_value_when_ready(world, source, value, target, ends),
     }
@@ -77,9 +77,11 @@ fn insert_typed_tag<R: Relation>(
             let inserted = match PairWriter::new(store).try_insert_in_table(pair, tick) {
                 FastPath::Done => Ok(()),
                 FastPath::NotReady => insert_when_ready(world, pair),
-                FastPath::Observed | FastPath::WithComponents | FastPath::Together | FastPath::Declined => {
-                    insert_typed_by_rules::<R>(world, source, None, target, ends)
-                }
+                FastPath::Observed
+                | FastPath::WithComponents
+                | FastPath::Together
+                | FastPath::Constrained
+                | FastPath::Declined => insert_typed_by_rules::<R>(world, source, None, target, ends),
             };
             write_stale(world);
             return inserted;
@@ -90,6 +92,7 @@ fn insert_typed_tag<R: Relation>(
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => return insert_with_components(world, pair),
             FastPath::Together => return insert_together(world, pair),
+            FastPath::Constrained => return insert_constrained(world, pair, ends),
             FastPath::Declined => {}
         }
     }
@@ -106,18 +109,20 @@ fn try_insert_value<R: Relation>(
     source: Entity,
     value: R,
     target: Entity,
+    flag: FastPathFlags,
 ) -> Result<Option<R>, R> {
     let tick = world.change_tick();
     let Some((store, values)) = fetch::store_and_values::<R>(world) else { return Err(value) };
     let Some(relation) = store.registry().of_type::<R>() else { return Err(value) };
     let affected = Affected::Insertion(source, target);
-    match PairWriter::new(store).fast_values(relation, values, FastPathFlags::INSERT_VALUE, affected) {
+    match PairWriter::new(store).fast_values(relation, values, flag, affected) {
         Some(mut fast) => fast.insert(source, value, target, tick),
         None => Err(value),
     }
 }
 
-/// Inserts a pair with a value that did not take the fast path: marks its ends, and tries again if they were not marked.
+/// Inserts a pair with a value that did not take the fast path: looks at the components of its ends, marks these, and tries again if
+/// they were not marked.
 #[inline(never)]
 fn insert_value_when_ready<R: Relation>(
     world: &mut World,
@@ -126,19 +131,23 @@ fn insert_value_when_ready<R: Relation>(
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
+    let (plain, constrained) = (FastPathFlags::INSERT_VALUE, FastPathFlags::INSERT_VALUE_CONSTRAINED);
     let allows = |store: &PairStore| {
         let relation = store.registry().of_type::<R>()?;
-        store.relation(relation).allows(FastPathFlags::INSERT_VALUE).then_some(relation)
+        let flag = [plain, constrained].into_iter().find(|&flag| store.relation(relation).allows(flag))?;
+        Some((StoredPair { source, relation, target }, flag))
     };
-    let relation = fetch::store(world).and_then(allows);
     let mut value = value;
-    if let Some(relation) = relation
-        && mark_ends(world, StoredPair { source, relation, target })?
-    {
-        value = match try_insert_value(world, source, value, target) {
-            Ok(_) => return Ok(()),
-            Err(value) => value,
-        };
+    if let Some((pair, flag)) = fetch::store(world).and_then(allows) {
+        for was_tried in [flag == plain, true] {
+            if (was_tried && !mark_ends(world, pair)?) || !has_right_ends(world, pair, ends) {
+                break;
+            }
+            value = match try_insert_value(world, source, value, target, flag) {
+                Ok(_) => return Ok(()),
+                Err(value) => value,
+            };
+        }
     }
     let mut slot = Some(value);
     insert_typed_by_rules::<R>(world, source, Given::if_value(&mut slot).as_mut(), target, ends)
@@ -232,7 +241,7 @@ pub(crate) fn insert(
 ) -> Result<(), InsertPairError> {
     let tick = world.change_tick();
     if let Some(given) = given.as_deref_mut() {
-        if try_insert_given(world, pair, given)? {
+        if try_insert_given(world, pair, given, ends)? {
             return Ok(());
         }
     } else if let Some(store) = fetch::store_mut(world) {
@@ -242,6 +251,7 @@ pub(crate) fn insert(
             FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => return insert_with_components(world, pair),
             FastPath::Together => return insert_together(world, pair),
+            FastPath::Constrained => return insert_constrained(world, pair, ends),
             FastPath::Declined => {}
         }
     }
@@ -318,7 +328,7 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
                 }
             }
             FastPath::Together => return insert_together(world, pair),
-            FastPath::NotReady | FastPath::Declined => {}
+            FastPath::Constrained | FastPath::NotReady | FastPath::Declined => {}
         }
     }
     insert_by_rules(world, pair)
@@ -344,13 +354,42 @@ pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(),
     }
 }
 
-/// Tries to insert a pair, and tries again once its ends are marked. Returns whether it is there.
+/// Inserts a pair for which the fast path was [`FastPath::Constrained`]: by the rules, if its ends are not what they must be.
+#[inline(never)]
+fn insert_constrained(
+    world: &mut World,
+    pair: StoredPair,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
+    let is_right = |world: &World| has_right_ends(world, pair, ends);
+    let insert = |store: &mut PairStore, tick| PairWriter::new(store).try_insert_constrained(pair, tick);
+    match try_when_marked_if(world, pair, is_right, insert)? {
+        true => Ok(()),
+        false => insert_by_plan(world, pair, None, ends),
+    }
+}
+
+/// [`try_when_marked_if`] without a condition.
 fn try_when_marked(
     world: &mut World,
     pair: StoredPair,
     insert: impl Fn(&mut PairStore, Tick) -> FastPath,
 ) -> Result<bool, InsertPairError> {
+    try_when_marked_if(world, pair, |_| true, insert)
+}
+
+/// Tries to insert a pair if a condition holds, and tries again once its ends are marked, which runs users' code. Returns whether it
+/// is there.
+fn try_when_marked_if(
+    world: &mut World,
+    pair: StoredPair,
+    condition: impl Fn(&World) -> bool,
+    insert: impl Fn(&mut PairStore, Tick) -> FastPath,
+) -> Result<bool, InsertPairError> {
     let try_insert = |world: &mut World| {
+        if !condition(world) {
+            return FastPath::Declined;
+        }
         let tick = world.change_tick();
         fetch::store_mut(world).map_or(FastPath::Declined, |store| insert(store, tick))
     };

@@ -69,6 +69,8 @@ pub const CATALOG: &[Entry] = &[
     .headline(),
     Entry::new("add", "insert_remove_with", "insert a tag pair that another one comes with, and remove it")
         .headline(),
+    Entry::new("add", "insert_remove_ends", "insert a tag pair whose source must have a component, and remove it")
+        .headline(),
     Entry::new("add", "insert_remove_70", "insert a tag pair of the 70th relation of a world and remove it"),
     Entry::new("add", "insert_remove_ticks", "insert a tag pair and remove it, while the time of insertion is kept"),
     Entry::new(

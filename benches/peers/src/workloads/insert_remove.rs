@@ -5,7 +5,7 @@ use crate::{
     bevy::{Bevy, LikesByHand, LikesInList, LikesInSet},
     flecs::{Flecs, Kind},
     harness::{Contestant, Stopwatch, Workload},
-    ours::{Allied, Knows, Likes, MemberOf, Ours, Owes, TeamOf, Trusts},
+    ours::{Allied, Knows, Likes, MemberOf, Orbits, Ours, Owes, TeamOf, Trusts},
     side::{Link, Side, Way, noticed},
 };
 
@@ -121,6 +121,17 @@ pub(super) fn companions(size: usize) -> Workload {
         toggle("ours batch", size, 1, || Ours::<Trusts>::new(Way::Batch)),
     ];
     Workload { id: "insert_remove_with", size, elements: size * repeats(size), contestants }
+}
+
+/// The source must have a component. Neither rival has such a rule.
+pub(super) fn constrained(size: usize) -> Workload {
+    let contestants = vec![
+        toggle("flecs", size, 1, || Flecs::new(Kind::Fragmenting, Way::Direct)),
+        toggle("bevy", size, 1, || Bevy::<LikesInSet>::new(Way::Direct)),
+        toggle("ours", size, 1, || Ours::<Orbits>::new(Way::Direct)).goal("flecs", 1.0),
+        toggle("ours batch", size, 1, || Ours::<Orbits>::new(Way::Batch)),
+    ];
+    Workload { id: "insert_remove_ends", size, elements: size * repeats(size), contestants }
 }
 
 /// The relation has a number for which the record of an entity has no bit.

@@ -73,6 +73,7 @@ pub fn workloads(scale: Scale) -> Vec<Workload> {
             insert_remove::many_targets,
             insert_remove::values,
             insert_remove::companions,
+            insert_remove::constrained,
             insert_remove::beyond,
             insert_remove::ticks,
             insert_remove::observed_elsewhere,

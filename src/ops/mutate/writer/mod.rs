@@ -39,6 +39,8 @@ pub(in crate::ops) enum FastPath {
     WithComponents,
     /// Others are to be inserted with it.
     Together,
+    /// The components of its ends are to be looked at before it.
+    Constrained,
     /// The relation has rules or values.
     Declined,
 }
@@ -109,6 +111,9 @@ impl<'s> PairWriter<'s> {
         if !values.is_of(self.store.id()) {
             return None;
         }
+        if let Affected::Insertion(source, target) = affected {
+            self.store.forget_unless_there(StoredPair { source, relation, target });
+        }
         let (index, participants) = self.store.fast_access(relation, flag, affected)?;
         let gives_way = index.takes(FastPathFlags::REMOVE_VALUE);
         Some(FastValues { relation, index, participants, values, last_target: None, gives_way })
@@ -162,6 +167,8 @@ impl<'s> PairWriter<'s> {
             FastPath::WithComponents
         } else if index.allows(FastPathFlags::INSERT_TOGETHER) {
             FastPath::Together
+        } else if index.allows(FastPathFlags::INSERT_CONSTRAINED) {
+            FastPath::Constrained
         } else {
             FastPath::Declined
         }

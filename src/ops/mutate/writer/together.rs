@@ -1,5 +1,5 @@
 //! The fast path of what is more than one pair without a value: both directions of a symmetric pair, a pair with its companions, all
-//! pairs of a source, and a pair with a value of a type that is not known here.
+//! pairs of a source, a pair whose ends were looked at, and a pair with a value of a type that is not known here.
 
 use super::{FastPath, PairWriter, insert_if_ready, may_close_cycle, note_relation_of_ends};
 use crate::{
@@ -54,6 +54,17 @@ impl PairWriter<'_> {
             }
         }
         FastPath::Done
+    }
+
+    /// Inserts a pair on the fast path of relations whose ends must have components, or must not: they are what they must be.
+    pub(in crate::ops) fn try_insert_constrained(self, pair: StoredPair, tick: Tick) -> FastPath {
+        let StoredPair { source, relation, target } = pair;
+        self.store.forget_unless_there(pair);
+        let affected = Affected::Insertion(source, target);
+        match self.store.fast_access(relation, FastPathFlags::INSERT_CONSTRAINED, affected) {
+            Some((index, participants)) => insert_if_ready(index, participants, pair, tick, None),
+            None => FastPath::Declined,
+        }
     }
 
     /// Makes the targets of a source exactly these, on the fast path. False if that takes more. Those that stay keep their places.
