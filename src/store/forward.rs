@@ -6,6 +6,7 @@
 //! in the target's list of sources, which makes unlinking independent of the number of sources, and the row of its value if
 //! it has one: see [`rows`].
 
+mod edge;
 mod fault;
 mod long;
 mod reader;
@@ -13,8 +14,8 @@ mod rows;
 mod short;
 mod target_iter;
 
+pub(crate) use edge::{Edge, NO_ROW};
 pub(crate) use reader::{ExclusiveReader, Reader, Upward};
-pub(crate) use rows::NO_ROW;
 pub use target_iter::TargetIter;
 
 use super::{
@@ -37,22 +38,6 @@ fn generation(entity: Entity) -> u32 {
 fn entity(index: u32, generation: u32) -> Option<Entity> {
     let generation = EntityGeneration::from_bits(generation);
     EntityIndex::from_raw_u32(index).map(|index| Entity::from_index_and_generation(index, generation))
-}
-
-/// What is kept of a pair beside its ends.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Edge {
-    /// Place of the source in the target's list of sources.
-    pub(super) place: u32,
-    /// Of its value, or [`NO_ROW`].
-    pub(super) row: u32,
-}
-
-impl Edge {
-    #[inline]
-    fn without_value(place: u32) -> Self {
-        Self { place, row: NO_ROW }
-    }
 }
 
 /// The slot of a source of a relation that is not exclusive.

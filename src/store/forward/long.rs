@@ -1,6 +1,9 @@
 //! A list of many targets, which are found by hash.
 
-use super::{Edge, TargetIter, rows::NO_ROW};
+use super::{
+    TargetIter,
+    edge::{Edge, NO_ROW},
+};
 use crate::store::{HashIndex, reverse::live_places, tombstones::Tombstones};
 use alloc::{format, string::String, vec::Vec};
 use bevy_ecs::entity::Entity;

@@ -4,13 +4,10 @@
 //! found from the source's end alone, and rows are read in the order of sources, which is mostly that of the values. A relation
 //! without values has no memory for rows.
 
-use super::{EMPTY, ExclusiveForward, Forward, Held, LONG, ManyForward, SHORT, entity};
+use super::{EMPTY, ExclusiveForward, Forward, Held, LONG, ManyForward, SHORT, edge::NO_ROW, entity};
 use crate::store::pages::Pages;
 use alloc::{format, string::String};
 use bevy_ecs::entity::Entity;
-
-/// The pair has no value in a column.
-pub(crate) const NO_ROW: u32 = u32::MAX;
 
 /// The row of the only pair of each source. None of a source without a pair, whatever its generation.
 #[derive(Default)]

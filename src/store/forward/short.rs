@@ -3,7 +3,7 @@
 //! A list has a block of two, four or eight places, and moves to a larger one when it is full. Blocks that are given up are cut
 //! into smaller ones where these are wanted; [`ShortLists::is_sparse`] says when everything is worth moving together.
 
-use super::{Edge, rows::NO_ROW};
+use super::edge::{Edge, NO_ROW};
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashSet};
 use smallvec::SmallVec;
