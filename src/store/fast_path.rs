@@ -79,7 +79,7 @@ impl FastPathFlags {
         let has_declared_rules = has_more_rules || is_constrained;
         let has_rules = has_declared_rules || id == IS_A;
         let has_values = entry.data.is_some() || entry.adopted.is_some();
-        let has_removable_pairs = !is_new && id != IS_A && !has_values && has_entity;
+        let is_tag_in_use = !is_new && id != IS_A && !has_values && has_entity;
         let is_plain = !has_rules && !has_values && has_entity;
         let has_rows = index.has_values() || is_used;
         let carries_values = entry.data.is_some() && entry.adopted.is_none() && has_entity && has_rows;
@@ -110,22 +110,22 @@ impl FastPathFlags {
             return flags;
         }
         flags.set(Self::INSERT, is_plain && !gives_way);
-        let needs_ends = is_constrained && !has_more_rules && has_removable_pairs;
-        flags.set(Self::INSERT_CONSTRAINED, needs_ends && !gives_way);
+        let is_only_constrained = is_constrained && !has_more_rules && is_tag_in_use;
+        flags.set(Self::INSERT_CONSTRAINED, is_only_constrained && !gives_way);
         flags.set(
             Self::INSERT_BASE,
             id == IS_A && !has_declared_rules && !has_values && has_entity && !gives_way,
         );
         // Companions, and rules of the target, are for insertions.
-        flags.set(Self::REMOVE, has_removable_pairs && unlink);
+        flags.set(Self::REMOVE, is_tag_in_use && unlink);
         flags.set(
             Self::INSERT_TOGETHER,
-            has_removable_pairs
+            is_tag_in_use
                 && !is_constrained
                 && !has_target_rule
                 && if has_companions { !is_symmetric && !gives_way } else { has_both_ways },
         );
-        flags.set(Self::REMOVE_TOGETHER, has_removable_pairs && is_symmetric && leaves_nothing);
+        flags.set(Self::REMOVE_TOGETHER, is_tag_in_use && is_symmetric && leaves_nothing);
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
         // Another pair may have the key.

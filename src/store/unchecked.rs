@@ -62,7 +62,7 @@ impl PairStore {
 
     /// The same, unless the pair is there: then its ends are still to be looked at.
     #[inline]
-    pub(crate) fn forget_unless_there(&mut self, pair: StoredPair) {
+    pub(crate) fn forget_unchecked_unless_there(&mut self, pair: StoredPair) {
         if self.has_unchecked() && !self.relation(pair.relation).has(pair.source, pair.target) {
             self.forget_unchecked(pair);
         }

@@ -3,7 +3,10 @@
 use super::{
     ends::EndCheck,
     error::InsertPairsError,
-    insert::{insert_observed, insert_slot, insert_when_ready, insert_with_components},
+    insert::{
+        insert_constrained, insert_observed, insert_slot, insert_typed, insert_when_ready,
+        insert_with_components,
+    },
     operation::Operation,
     writer::{FastPath, PairWriter},
 };
@@ -47,6 +50,8 @@ fn insert_numbered<R: Relation>(
             FastPath::NotReady => insert_when_ready(world, pair),
             FastPath::Observed => insert_observed(world, pair, insert_when_ready),
             FastPath::WithComponents => insert_with_components(world, pair),
+            FastPath::Constrained => insert_constrained(world, pair, ends),
+            _ if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
             _ => insert_slot(world, pair, &mut Some(value), ends),
         };
         if let Err(error) = inserted {
@@ -124,6 +129,8 @@ fn insert_run<R: Relation>(
         FastPath::Observed
     } else if allows(FastPathFlags::INSERT_IN_TABLE) {
         FastPath::WithComponents
+    } else if allows(FastPathFlags::INSERT_CONSTRAINED) {
+        FastPath::Constrained
     } else {
         FastPath::Declined
     };
@@ -135,8 +142,12 @@ fn insert_run<R: Relation>(
 fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
     let known = fetch::store(world).filter(|store| !store.participants().needs_mending()).and_then(|store| {
         let id = store.registry().of_type::<R>()?;
-        let flag = if R::IN_TABLE { FastPathFlags::INSERT_IN_TABLE } else { FastPathFlags::INSERT };
-        store.relation(id).allows(flag).then_some(id)
+        let index = store.relation(id);
+        let is_fast = match R::IN_TABLE {
+            true => index.allows(FastPathFlags::INSERT_IN_TABLE),
+            false => index.allows(FastPathFlags::INSERT) || index.allows(FastPathFlags::INSERT_CONSTRAINED),
+        };
+        is_fast.then_some(id)
     });
     known.unwrap_or_else(|| relation_id::<R>(world))
 }

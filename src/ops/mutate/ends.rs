@@ -87,9 +87,10 @@ pub(in crate::ops) fn broken_constraints<'a>(
     })
 }
 
-/// Whether the ends of a pair have the components that they must have, and none that they must not have.
+/// Whether the ends of a pair have the components that they must have, and none that they must not have, or are to be looked at by the
+/// caller.
 #[inline]
-pub(super) fn has_right_ends(world: &World, pair: StoredPair, check: EndCheck<'_>) -> bool {
+pub(super) fn meets_constraints(world: &World, pair: StoredPair, check: EndCheck<'_>) -> bool {
     fetch::store(world).is_some_and(|store| {
         store.registry().entry(pair.relation).constraints.is_empty()
             || broken_constraints(world, store, pair, check).next().is_none()

@@ -2,7 +2,7 @@
 //! compiled: relations that are created at run time, and clones.
 
 use super::{
-    ends::{EndCheck, has_right_ends},
+    ends::{EndCheck, meets_constraints},
     error::InsertPairError,
     plan::{Given, ValueSource, take_given},
     ready::mark_ends,
@@ -25,7 +25,7 @@ pub(super) fn try_insert_given(
 ) -> Result<bool, InsertPairError> {
     let type_id = given.type_id;
     let find_row = |world: &mut World| {
-        if !has_right_ends(world, pair, ends) {
+        if !meets_constraints(world, pair, ends) {
             return Err(FastPath::Declined);
         }
         let writer = fetch::store_mut(world).map(PairWriter::new);

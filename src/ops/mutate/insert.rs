@@ -3,7 +3,7 @@
 use super::{
     apply::apply,
     bare::Bare,
-    ends::{EndCheck, has_right_ends},
+    ends::{EndCheck, meets_constraints},
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange},
     given::try_insert_given,
@@ -140,7 +140,7 @@ fn insert_value_when_ready<R: Relation>(
     let mut value = value;
     if let Some((pair, flag)) = fetch::store(world).and_then(allows) {
         for was_tried in [flag == plain, true] {
-            if (was_tried && !mark_ends(world, pair)?) || !has_right_ends(world, pair, ends) {
+            if (was_tried && !mark_ends(world, pair)?) || !meets_constraints(world, pair, ends) {
                 break;
             }
             value = match try_insert_value(world, source, value, target, flag) {
@@ -356,14 +356,14 @@ pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(),
 
 /// Inserts a pair for which the fast path was [`FastPath::Constrained`]: by the rules, if its ends are not what they must be.
 #[inline(never)]
-fn insert_constrained(
+pub(super) fn insert_constrained(
     world: &mut World,
     pair: StoredPair,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let is_right = |world: &World| has_right_ends(world, pair, ends);
+    let meets = |world: &World| meets_constraints(world, pair, ends);
     let insert = |store: &mut PairStore, tick| PairWriter::new(store).try_insert_constrained(pair, tick);
-    match try_when_marked_if(world, pair, is_right, insert)? {
+    match try_when_marked_if(world, pair, meets, insert)? {
         true => Ok(()),
         false => insert_by_plan(world, pair, None, ends),
     }

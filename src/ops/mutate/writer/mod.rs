@@ -112,7 +112,7 @@ impl<'s> PairWriter<'s> {
             return None;
         }
         if let Affected::Insertion(source, target) = affected {
-            self.store.forget_unless_there(StoredPair { source, relation, target });
+            self.store.forget_unchecked_unless_there(StoredPair { source, relation, target });
         }
         let (index, participants) = self.store.fast_access(relation, flag, affected)?;
         let gives_way = index.takes(FastPathFlags::REMOVE_VALUE);
