@@ -43,7 +43,8 @@ pub enum Invariant {
     Key,
     /// Every entity with pairs is known to take part, and despawning it starts cleanup.
     Roles,
-    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity.
+    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity. The row of a value is kept
+    /// with the pair that it belongs to.
     Lists,
     /// The last change of a pair in the journal of its relation agrees with whether there is such a pair.
     Journal,

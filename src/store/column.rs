@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.values.get(row as usize)?.as_ref()
     }
 
-    /// Lends the values to be written in place, at a time, by who looked at them last at another.
+    /// Lends the values to be written in place at `this_run`. What was written after `last_run` counts as changed.
     #[inline]
     pub(crate) fn lend(&mut self, last_run: Tick, this_run: Tick) -> LentValues<'_, T> {
         self.lent += 1;

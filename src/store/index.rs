@@ -357,6 +357,9 @@ impl RelationIndex {
 
     /// Calls a function with every pair that has a value, and its row, in no particular order.
     pub(crate) fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
+        if !self.has_values {
+            return;
+        }
         if self.is_dense() {
             return self.forward.for_each_row(each);
         }

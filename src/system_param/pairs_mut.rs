@@ -83,7 +83,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
         Some(column.lend(self.last_run, self.this_run))
     }
 
-    /// Returns every pair with its value to write, in no particular order. A symmetric pair comes once, in either of its
+    /// Visits every pair, with its value to write, in no particular order. A symmetric pair comes once, in either of its
     /// directions.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
         let Some((index, mut values)) = self.index.zip(self.lend()) else { return };
@@ -97,7 +97,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
         });
     }
 
-    /// Returns the targets of `source`, in insertion order, with the values of the pairs to write.
+    /// Visits the targets of `source`, in insertion order, with the values of the pairs to write.
     pub fn for_each_of(&mut self, source: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         for target in self.view.targets(source) {
             if let Some(value) = self.get_mut(source, target) {
@@ -106,7 +106,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
         }
     }
 
-    /// Returns the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
+    /// Visits the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         let Some((index, mut values)) = self.index.zip(self.lend()) else { return };

@@ -9,7 +9,7 @@ use crate::store::pages::Pages;
 use alloc::{format, string::String};
 use bevy_ecs::entity::Entity;
 
-/// The row of the only pair of each source. None of a source without a pair, whatever its generation.
+/// The row of the only pair of each source. A source without a pair, or with several, has none.
 #[derive(Default)]
 pub(super) struct SourceRows(
     /// By source index: the row plus one, so that what was never written is none.
