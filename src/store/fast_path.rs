@@ -45,8 +45,9 @@ impl FastPathFlags {
     /// As [`INSERT`](Self::INSERT), but for the components that the ends must have, or must not have: they have to be looked at each
     /// time. So do those of [`INSERT_GIVEN`](Self::INSERT_GIVEN).
     pub(crate) const INSERT_CONSTRAINED: Self = Self(1 << 13);
-    /// The same of [`INSERT_VALUE`](Self::INSERT_VALUE).
-    pub(crate) const INSERT_VALUE_CONSTRAINED: Self = Self(1 << 14);
+    /// As [`INSERT_VALUE`](Self::INSERT_VALUE), but for the components of the ends, and for pairs that have the same key: both have to
+    /// be looked at each time.
+    pub(crate) const INSERT_VALUE_CHECKED: Self = Self(1 << 14);
 
     #[inline]
     pub(crate) fn contains(self, flag: Self) -> bool {
@@ -129,9 +130,9 @@ impl FastPathFlags {
         flags.set(Self::MIRROR, !has_rules);
         flags.set(Self::UNLINK, unlink);
         // Another pair may have the key.
-        let has_key = entry.traits.key_rule().is_some();
-        flags.set(Self::INSERT_VALUE, is_valued && !is_constrained && !has_key);
-        flags.set(Self::INSERT_VALUE_CONSTRAINED, is_valued && is_constrained && !has_key);
+        let is_checked = is_constrained || entry.traits.key_rule().is_some();
+        flags.set(Self::INSERT_VALUE, is_valued && !is_checked);
+        flags.set(Self::INSERT_VALUE_CHECKED, is_valued && is_checked);
         flags.set(Self::REMOVE_VALUE, is_valued && !counts_sources);
         flags
     }
@@ -148,7 +149,7 @@ impl FastPathFlags {
         flags.set(Self::MIRROR, inserted || removed);
         flags.set(Self::UNLINK, removed);
         flags.set(Self::INSERT_VALUE, inserted);
-        flags.set(Self::INSERT_VALUE_CONSTRAINED, inserted);
+        flags.set(Self::INSERT_VALUE_CHECKED, inserted);
         flags.set(Self::INSERT_GIVEN, inserted);
         flags.set(Self::REMOVE_GIVEN, removed);
         flags.set(Self::REMOVE_VALUE, removed);

@@ -2,10 +2,11 @@
 //! of every relation. These keep each change from the fast path, and do nothing.
 //!
 //! What a program can do there: relations of every kind that has a fast path of its own (tags, values, exclusive ones of both
-//! kinds, symmetric ones, companions of one and of several, exclusive companions, ends that must have components or must not,
-//! relations created at run time with values and without), and those that do not have one; components of the ends that come and go; pairs with oneself, with types, with entities that are not marked yet or are dead;
-//! typed and by id, one by one and in batches, through commands, bundles, clones; removal by name, of a source, everywhere;
-//! despawns. Compared are pairs with their order, values, what deltas report, what change filters find, results and errors.
+//! kinds, symmetric ones, companions of one and of several, exclusive companions, ends that must have components or must not, keys,
+//! relations created at run time with values and without), and those that do not have one; components of the ends that come and go;
+//! pairs with oneself, with types, with entities that are not marked yet or are dead; typed and by id, one by one and in batches,
+//! through commands, bundles, clones; removal by name, of a source, everywhere; despawns. Compared are pairs with their order, values,
+//! what deltas report, what change filters find, results and errors.
 
 use crate::common::{Random, fewer, panic_message, spawn, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{prelude::*, system::SystemState};
@@ -57,6 +58,11 @@ valued!(
     Tows(exclusive, target(!Wreck)),
     Trades(symmetric, source(!Wreck))
 );
+
+/// One of a key per source.
+#[derive(Relation, Clone)]
+#[relation(key = u8, target(!Wreck))]
+struct Wears(u8, u32, #[expect(dead_code, reason = "it counts the values")] Counter);
 
 #[derive(Component, Clone)]
 struct Laden;
@@ -120,7 +126,7 @@ impl Bed {
         let Self { world, entities, spawned, counter, .. } = self;
         let numbers = [random.below(7), random.below(7)];
         let [source, target] = numbers.map(|number| entities[number]);
-        let (relation, way) = (random.below(18), random.below(12));
+        let (relation, way) = (random.below(19), random.below(12));
         let value = || (step, counter.clone());
         let result = |result: &dyn Debug| format!("{result:?}");
         macro_rules! change {
@@ -226,6 +232,7 @@ impl Bed {
                 14 => change!(Moored, Moored),
                 15 => change!(Hauls, Hauls(step, counter.clone())),
                 16 => change!(Tows, Tows(step, counter.clone())),
+                17 => change!(Wears, Wears((step % 3) as u8, step, counter.clone())),
                 _ => change!(Trades, Trades(step, counter.clone())),
             },
         }
@@ -256,6 +263,7 @@ impl Bed {
                     world.pair_value::<Hauls>(entity, other).map(|value| value.0),
                     world.pair_value::<Tows>(entity, other).map(|value| value.0),
                     world.pair_value::<Trades>(entity, other).map(|value| value.0),
+                    world.pair_value::<Wears>(entity, other).map(|value| value.1),
                 ];
                 if prices.iter().chain(&values).any(Option::is_some) {
                     state.push(format!("{entity} {other} {prices:?} {values:?}"));

@@ -21,6 +21,7 @@ mod component_with;
 mod constraint_adopted;
 mod constraint_checks;
 mod constraint_commands;
+mod constraint_meanwhile;
 mod constraint_model;
 mod debug_drawing;
 mod deltas;

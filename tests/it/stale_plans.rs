@@ -51,7 +51,11 @@ struct Phase;
 struct Armor;
 
 /// Runs `act` as a command of an observer, once: when `entity` gets the hidden marker of entities with pairs.
-fn when_marked(world: &mut World, entity: Entity, act: impl FnOnce(&mut World) + Send + Sync + 'static) {
+pub(crate) fn when_marked(
+    world: &mut World,
+    entity: Entity,
+    act: impl FnOnce(&mut World) + Send + Sync + 'static,
+) {
     let observer = acting(entity, act).with_component(marker(world));
     world.spawn(observer);
 }

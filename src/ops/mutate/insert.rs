@@ -7,7 +7,7 @@ use super::{
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange},
     given::try_insert_given,
-    keyed::free_keys,
+    keyed::{free_keys, is_key_taken},
     plan::{Given, MAX_ROUNDS, attempted, is_final, make_values, plan},
     ready::{mark_ends, prepare},
     remove::Completion,
@@ -121,8 +121,8 @@ fn try_insert_value<R: Relation>(
     }
 }
 
-/// Inserts a pair with a value that did not take the fast path: looks at the components of its ends, marks these, and tries again if
-/// they were not marked.
+/// Inserts a pair with a value that did not take the fast path: looks at the components of its ends and at its key, marks its ends, and
+/// tries again if they were not marked.
 #[inline(never)]
 fn insert_value_when_ready<R: Relation>(
     world: &mut World,
@@ -131,16 +131,19 @@ fn insert_value_when_ready<R: Relation>(
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let (plain, constrained) = (FastPathFlags::INSERT_VALUE, FastPathFlags::INSERT_VALUE_CONSTRAINED);
+    let (plain, checked) = (FastPathFlags::INSERT_VALUE, FastPathFlags::INSERT_VALUE_CHECKED);
     let allows = |store: &PairStore| {
         let relation = store.registry().of_type::<R>()?;
-        let flag = [plain, constrained].into_iter().find(|&flag| store.relation(relation).allows(flag))?;
+        let flag = [plain, checked].into_iter().find(|&flag| store.relation(relation).allows(flag))?;
         Some((StoredPair { source, relation, target }, flag))
     };
     let mut value = value;
     if let Some((pair, flag)) = fetch::store(world).and_then(allows) {
         for was_tried in [flag == plain, true] {
-            if (was_tried && !mark_ends(world, pair)?) || !meets_constraints(world, pair, ends) {
+            if (was_tried && !mark_ends(world, pair)?)
+                || !meets_constraints(world, pair, ends)
+                || is_key_taken(world, pair, &value)
+            {
                 break;
             }
             value = match try_insert_value(world, source, value, target, flag) {

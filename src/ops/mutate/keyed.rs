@@ -5,6 +5,7 @@ use super::{
     plan::{Given, InsertPlan, Insertion, ValueSource, attempted},
 };
 use crate::{
+    fetch,
     id::{RelationId, StoredPair},
     relation::{EntityName, KeyRef, Value},
     store::PairStore,
@@ -119,6 +120,18 @@ pub(crate) fn has_key_of(world: &World, store: &PairStore, pair: StoredPair, oth
     let Some(value) = stored_value(world, store, pair) else { return false };
     store.relation(pair.relation).targets(other).any(|target| {
         let stored = stored_value(world, store, StoredPair { source: other, target, ..pair });
+        stored.is_some_and(|stored| rule.is_same(value, stored))
+    })
+}
+
+/// Whether another pair of the source has the key of the value that a pair is to get. Compares keys, as [`free_keys`] does.
+pub(super) fn is_key_taken(world: &World, pair: StoredPair, value: &dyn Any) -> bool {
+    let Some(store) = fetch::store(world) else { return false };
+    let Some(rule) = store.registry().entry(pair.relation).traits.key_rule() else { return false };
+    let mut others =
+        store.relation(pair.relation).targets(pair.source).filter(|&target| target != pair.target);
+    others.any(|target| {
+        let stored = stored_value(world, store, StoredPair { target, ..pair });
         stored.is_some_and(|stored| rule.is_same(value, stored))
     })
 }
