@@ -531,6 +531,11 @@ fn a_comparison_of_keys_that_panics_changes_nothing() {
     assert_eq!(message.as_deref(), Some("fussy"));
     assert!(world.pairs::<Picks>().targets(source).eq([a]));
     world.check_pairs().unwrap();
+    let message =
+        panic_message(|| world.insert_pair_batch([(source, Picks(Fussy(9)), b), (b, Picks(Fussy(1)), a)]));
+    assert_eq!(message.as_deref(), Some("fussy"));
+    assert!(world.pairs::<Picks>().iter().eq([(source, a)]));
+    world.check_pairs().unwrap();
     world.insert_pair(source, Picks(Fussy(1)), b).unwrap();
     assert!(world.pairs::<Picks>().targets(source).eq([b]));
     world.check_pairs().unwrap();

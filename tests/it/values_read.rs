@@ -257,3 +257,53 @@ fn values_of_other_types_are_not_taken_for_those_of_the_relation() {
     assert_eq!(world.pair_value::<Plain>(a, a).unwrap().0, 3);
     world.check_pairs().unwrap();
 }
+
+/// What a source had is not found at another with its index: after its despawn, after its marker was taken, and after that of the
+/// target and type of its value.
+#[test]
+fn values_of_an_entity_that_had_the_index_are_not_found() {
+    #[derive(Relation, Default)]
+    struct Begins;
+
+    #[derive(Relation, Default)]
+    #[relation(exclusive)]
+    struct Ends;
+
+    fn goes<R: Relation + Default>(go: fn(&mut World, Entity)) {
+        let mut world = World::new();
+        world.register_relation::<R>().unwrap();
+        let (relation, plain) = (world.entity_of::<R>(), world.entity_of::<Plain>());
+        let source = world.spawn_empty().id();
+        world.insert_pair_value_by_id(source, (relation, plain), Plain(4)).unwrap();
+        go(&mut world, source);
+        world.maintain_pairs();
+        let [target] = crate::common::spawn(&mut world);
+        for _ in 0..4 {
+            let next = world.spawn_empty().id();
+            world.insert_pair(next, R::default(), target).unwrap();
+            let relation = world.entity_of::<R>();
+            assert!(world.pair_value_by_id::<Plain>(next, (relation, target)).is_none());
+            world.check_pairs().unwrap();
+        }
+        let count =
+            |mut pairs: PairsMut<Plain>| pairs.for_each_mut(|_, _, _| panic!("there is no such pair"));
+        world.run_system_once(count).unwrap();
+        assert_eq!(world.pairs::<R>().sources(target).count(), 4);
+    }
+    let ways: [fn(&mut World, Entity); 3] = [
+        |world, source| _ = world.despawn(source),
+        |world, source| {
+            world.entity_mut(source).clear();
+            world.despawn(source);
+        },
+        |world, source| {
+            let relation = world.entity_of::<Plain>();
+            world.despawn(relation);
+            world.despawn(source);
+        },
+    ];
+    for go in ways {
+        goes::<Begins>(go);
+        goes::<Ends>(go);
+    }
+}
