@@ -8,8 +8,11 @@ use crate::{
     fetch,
     islands::{self, WorldIslandsExt},
     live::{self, RollupFold, WorldMonitorExt, WorldPropagateExt, WorldRollupExt, WorldRowEventExt},
-    ops::{self, adopt, has_constraints, maintain, needs_mending, prepare, relation_id, use_store},
+    ops::{
+        self, adopt, ensure_store, has_constraints, maintain, needs_mending, relation_id, use_all_relations,
+    },
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
+    traverse::is_child_of,
     world::WorldPairExt,
 };
 #[cfg(feature = "bevy_reflect")]
@@ -58,7 +61,7 @@ impl Plugin for RelationsPlugin {
         if app.is_plugin_added::<Self>() {
             return;
         }
-        prepare(app.world_mut());
+        ensure_store(app.world_mut());
         // A schedule that runs on several threads costs microseconds to start, `Main` does not.
         app.add_systems(Main, maintain_pairs.in_set(RelationsSystems::Maintain).before(Main::run_main));
         app.add_systems(Main, start_constraints.after(Main::run_main));
@@ -189,7 +192,9 @@ impl AdoptRelationshipExt for World {
         &mut self,
         traits: RelationTraits,
     ) -> Result<Entity, TraitsError> {
-        use_store(self);
+        if is_child_of::<C>() {
+            use_all_relations(self);
+        }
         adopt::<C>(self, traits)
     }
 }
@@ -257,7 +262,7 @@ pub trait ComponentNameExt: Sized {
 impl ComponentNameExt for World {
     fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self {
         self.register_component::<C>();
-        prepare(self);
+        ensure_store(self);
         self.get_resource_or_init::<ExprNames>().add_component(name.into(), TypeId::of::<C>());
         self
     }
@@ -490,12 +495,12 @@ mod tests {
         let root = app.world_mut().spawn_empty().id();
         let child = app.world_mut().spawn(ChildOf(root)).id();
         app.update();
-        let is_idle = |app: &App| fetch::store(app.world()).is_some_and(PairStore::is_idle);
+        let lacks_children = |app: &App| fetch::store(app.world()).is_some_and(PairStore::lacks_children);
         assert!(app.world().has_pair::<ChildOf>(child, root) && app.world().any_pairs().len() == 1);
         app.world_mut().despawn(root);
         app.update();
-        assert!(app.world().get_entity(child).is_err() && is_idle(&app));
+        assert!(app.world().get_entity(child).is_err() && lacks_children(&app));
         app.world_mut().entity_of::<ChildOf>();
-        assert!(!is_idle(&app));
+        assert!(!lacks_children(&app));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{cover::Cover, error::DisablingError};
 use crate::{
-    fetch,
-    ops::{Followed, Followers, NotTraversableError, relation_id_of, to_bevy, use_store},
+    fetch::{self, AllEntities},
+    ops::{Followed, Followers, NotTraversableError, ensure_store, relation_id_of, to_bevy, use_relation},
     relation::EntityName,
     store::{Cursor, RelationIndex},
     traverse::RelationView,
@@ -16,7 +16,7 @@ use bevy_ecs::{
     error::Result,
     lifecycle::{HookContext, Insert, Remove},
     observer::{Observer, On},
-    query::{Allow, With},
+    query::With,
     resource::Resource,
     world::{DeferredWorld, World},
 };
@@ -72,7 +72,7 @@ fn released(mut world: DeferredWorld<'_>, context: HookContext) {
     world.commands().queue(move |world: &mut World| {
         despawn(world, observers);
         followers.into_iter().for_each(|followers| followers.despawn(world));
-        let mut marked = world.query_filtered::<Entity, (With<DisabledBelow>, Allow<Disabled>)>();
+        let mut marked = world.query_filtered::<Entity, (With<DisabledBelow>, AllEntities)>();
         let marked: Vec<Entity> = marked.iter(world).collect();
         marked.into_iter().for_each(|entity| settle_now(world, entity));
     });
@@ -157,7 +157,7 @@ pub(super) fn enable(world: &mut World, relation: Entity, root: Entity) -> Resul
         Some(true) => update_from(world, key, Some(root)),
         Some(false) => {}
         None => {
-            let relation = use_store(world).registry().name_of(relation);
+            let relation = ensure_store(world).registry().name_of(relation);
             return Err(DisablingError::NotDisabled { root: EntityName::new(world, root), relation });
         }
     }
@@ -169,7 +169,7 @@ fn traversable(world: &mut World, relation: Entity) -> Result<Followed, Disablin
     if !world.entities().contains_spawned(relation) {
         return Err(DisablingError::DeadRelation { relation });
     }
-    let store = &*use_store(world);
+    let store = &*use_relation(world, relation);
     let registry = store.registry();
     let id = registry.of_entity(relation).filter(|&id| registry.entry(id).traits.is_traversable());
     match id {

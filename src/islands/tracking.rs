@@ -8,7 +8,7 @@ use super::{
 use crate::{
     fetch,
     id::RelationId,
-    ops::{Followed, Followers, register_relation, relation_id_of, use_store},
+    ops::{Followed, Followers, ensure_store, register_relation, relation_id_of},
     relation::{Relation, TraitsError, Wildcard},
     store::{Cursor, Invariant, PairInvariantError, PairStore, RelationIndex},
 };
@@ -90,7 +90,7 @@ pub(super) fn track_by_id(world: &mut World, relation: Entity) -> Result<(), Isl
         TraitsError::Dead { entity } => IslandsError::Dead { relation: entity },
         error => IslandsError::Traits(error),
     })?;
-    let key = Followed::of_entity(use_store(world), relation);
+    let key = Followed::of_entity(ensure_store(world), relation);
     start(world, key, relation);
     Ok(())
 }

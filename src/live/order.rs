@@ -8,7 +8,7 @@ use super::{component_reader::ComponentReader, expr::LiveExpr, kept::KeptRows, r
 use crate::{
     expr::{ExprRunError, GroupRelation, Row, WorldAccess},
     fetch,
-    ops::{Followed, use_store},
+    ops::{Followed, ensure_store},
     relation::Relation,
     store::PairReader,
 };
@@ -304,7 +304,7 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
     let mut reader = PairReader::default();
     Box::new(move |world, touched| {
         let Some(followed) = relation(world) else { return false };
-        let store = use_store(world);
+        let store = ensure_store(world);
         let Some(id) = followed.relation(store) else {
             reader.start_anew();
             return false;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fetch,
-    ops::{Followed, register_relation, relation_id_of, use_store},
+    ops::{Followed, ensure_store, register_relation, relation_id_of},
     relation::{RelationName, TraitsError, TraversableRelation},
     store::{PairReader, RelationIndex},
 };
@@ -170,7 +170,7 @@ impl WorldPropagateExt for World {
     fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> Result<(), PropagateError> {
         let relation = register_relation::<R>(self)?;
         let id = relation_id_of(self, relation)?;
-        let store = use_store(self);
+        let store = ensure_store(self);
         if store.relation(id).depth_of(relation).is_none() {
             return Err(PropagateError::NotTraversable { relation: store.registry().entry(id).name() });
         }
@@ -258,7 +258,7 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     if !world.contains_resource::<State<R, C>>() {
         return;
     }
-    let (key, store) = (Followed::of::<R>(), use_store(world));
+    let (key, store) = (Followed::of::<R>(), ensure_store(world));
     if let Some(id) = key.relation(store) {
         store.keep_journal(id).keep_longer();
     }

@@ -52,7 +52,7 @@ pub(super) fn update_all(world: &mut World, kind: Kind) {
 }
 
 fn start(world: &mut World, kind: Kind) -> bool {
-    ops::prepare(world);
+    ops::ensure_store(world);
     !core::mem::replace(&mut world.get_resource_or_init::<Updates>().starts[kind as usize], true)
 }
 

@@ -34,7 +34,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
     type Pair = RuntimeMirroredPair;
 
     fn start(world: &mut World) -> Result<(), TraitsError> {
-        ops::use_store(world);
+        ops::ensure_store(world);
         ops::announce_relations(world, |world, relation| {
             write::follow(world, KIND, Followed::Entity(relation));
         });

@@ -69,7 +69,7 @@ pub(crate) use register::participant::Participant;
 pub(crate) use register::relation::{make_relation, relation_id, unmake_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
-pub(crate) use register::store::{end_idleness, prepare, use_store};
+pub(crate) use register::store::{ensure_store, index_children_for, use_all_relations, use_relation};
 pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_mending};
 pub(crate) use register::watch::install as install_observers;
 pub(crate) use register::{

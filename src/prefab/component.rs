@@ -2,7 +2,9 @@
 
 use super::instance::Copier;
 use crate::{
-    ops::{ObserveEntity, PairInserted, install_observers, is_bare_base, observe_entity, to_bevy, use_store},
+    ops::{
+        ObserveEntity, PairInserted, ensure_store, install_observers, is_bare_base, observe_entity, to_bevy,
+    },
     relation::{IsA, Prefab},
     store::StoreId,
     world::WorldPairExt,
@@ -43,7 +45,7 @@ struct ObservedStore(StoreId);
 
 /// Spawns the observers of prefabs, once per world: what has no prefabs pays nothing.
 fn observe(world: &mut World) {
-    let store = use_store(world).id();
+    let store = ensure_store(world).id();
     if world.get_resource::<ObservedStore>().is_none_or(|observed| observed.0 != store) {
         world.insert_resource(ObservedStore(store));
         install_observers(world, spawn_observers);
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn a_world_without_prefabs_has_no_observers_of_them() {
         let mut world = World::new();
-        use_store(&mut world);
+        ensure_store(&mut world);
         assert!(!world.contains_resource::<ObservedStore>());
         world.spawn(Prefab);
         assert_eq!(

@@ -62,7 +62,7 @@ pub use crate::relation::{Prefab, SlotOf};
 pub use error::InstantiateError;
 
 use crate::{
-    ops::{insert_bare_base, to_bevy, use_store},
+    ops::{ensure_store, insert_bare_base, to_bevy},
     relation::{EntityName, IsA},
     world::WorldPairExt,
 };
@@ -239,7 +239,7 @@ fn make(
     instance: Entity,
     copier: &mut Option<Copier>,
 ) -> Result<(), InstantiateError> {
-    use_store(world);
+    ensure_store(world);
     insert_bare_base(world, instance, prefab)?;
     // Observers of the pair may have removed it.
     if !world.has_pair::<IsA>(instance, prefab) {

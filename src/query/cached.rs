@@ -6,7 +6,7 @@
 use super::climb::ClimbMemo;
 use crate::{
     fetch::RowHint,
-    ops::{despawn_after, relation_id, use_store},
+    ops::{despawn_after, ensure_store, relation_id},
     relation::Relation,
     store::{Cursor, HashIndex, Pages, RelationIndex},
 };
@@ -160,7 +160,7 @@ impl CacheUpdater {
     /// Starts to watch pairs of `R`, and the components that `holders` depend on.
     pub(super) fn new<R: Relation>(world: &mut World, holders: &FilteredAccess) -> Self {
         let id = relation_id::<R>(world);
-        use_store(world).keep_journal(id);
+        ensure_store(world).keep_journal(id);
         let touched = Arc::<Touched>::default();
         let filters = holders.filter_sets().iter();
         let mut components: Vec<ComponentId> =

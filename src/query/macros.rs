@@ -2,7 +2,7 @@
 //! of it; the macros here do the rest.
 
 use crate::{
-    ops::{relation_id, use_store},
+    ops::{ensure_store, relation_id},
     relation::{Relation, short_name},
     store::component_label,
 };
@@ -59,7 +59,7 @@ fn names(conflicts: &AccessConflicts, world: UnsafeWorldCell<'_>) -> String {
 /// If it turns out not to be traversable: that of a Bevy relationship is known only now.
 pub(super) fn require_traversable<R: Relation>(world: &mut World, term: &'static str) {
     let id = relation_id::<R>(world);
-    let entry = use_store(world).registry().entry(id);
+    let entry = ensure_store(world).registry().entry(id);
     if !entry.traits.is_traversable() {
         let term = short_name(term);
         panic!(

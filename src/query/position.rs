@@ -5,6 +5,7 @@ use super::{
     read::{ReadPairs, ReadPairsFetch, ReadPairsState},
 };
 use crate::{
+    ops::use_all_relations,
     relation::{IsA, TraversableRelation},
     store::{PairStore, RelationsOf, TargetIter},
     traverse::{AncestorIter, RelationView},
@@ -180,7 +181,7 @@ query_data!(
 
 // Any relation will do to get at the store.
 query_data!(
-    [] PairsOf, reads ReadPairs<IsA, false>, prepare |_| (),
+    [] PairsOf, reads ReadPairs<IsA, false>, prepare |world| _ = use_all_relations(world),
     item<'w, 's> PairsOfItem<'w>, fetch pairs_of, shrink |item| item, archetypal false
 );
 

@@ -7,7 +7,7 @@ use super::{
     params::{self, ChildrenParams, Direction, SearchParams},
     read::{CountedPage, PairsAt, types_of},
 };
-use crate::{expr::bits, fetch, ops::use_store, world::WorldPairExt};
+use crate::{expr::bits, fetch, ops::use_all_relations, world::WorldPairExt};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     component::ComponentId,
@@ -88,7 +88,7 @@ pub(super) fn children(
     params: ChildrenParams,
 ) -> Result<ChildrenPage, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
-    use_store(world);
+    use_all_relations(world);
     // What is refused makes no entity for a type.
     params.relation.as_ref().map(|relation| relation.find_one(world, "relation", None)).transpose()?;
     params.parent.as_ref().map(|parent| parent.find_one(world, "parent", None)).transpose()?;
@@ -140,7 +140,7 @@ pub(super) fn search(
     params: SearchParams,
 ) -> Result<ScannedPage, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
-    use_store(world);
+    use_all_relations(world);
     let types = types_of(world);
     let types = types.read();
     let mut writer = ResultWriter::new(world, &types, limits);

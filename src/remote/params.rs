@@ -5,7 +5,7 @@ use crate::{
     expr::NamedElement,
     fetch,
     id::Slot,
-    ops::{entity_of_type_id, use_store},
+    ops::{entity_of_type_id, use_all_relations},
 };
 use bevy_ecs::{entity::Entity, world::World};
 use core::fmt;
@@ -213,7 +213,7 @@ impl EntityText {
         param: &str,
         scope: Option<Entity>,
     ) -> Result<NamedElement, RemoteError> {
-        use_store(world);
+        use_all_relations(world);
         let named = NamedElement::find(world, &self.0, scope);
         named.map_err(|error| RemoteError::Name { param: param.into(), error })
     }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, WrittenNames, bits},
     fetch,
-    ops::use_store,
+    ops::use_all_relations,
     system_param::AnyPairs,
     traverse::RelationView,
     world::WorldPairExt,
@@ -67,7 +67,7 @@ pub(super) fn list(
     params: ListParams,
 ) -> Result<CountedPage<Value>, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
-    use_store(world);
+    use_all_relations(world);
     let types = types_of(world);
     let types = types.read();
     let mut writer = ResultWriter::new(world, &types, limits);

@@ -14,7 +14,7 @@ use crate::{
     names::{slot_path, slots},
     ops::{
         InsertPairError, Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue,
-        entity_of_type, make_relation, unmake_relation, use_store,
+        ensure_store, entity_of_type, make_relation, unmake_relation,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
@@ -157,7 +157,7 @@ impl PairSnapshot {
         world: &mut World,
         entities: &mut EntityHashMap<Entity>,
     ) -> Result<AppliedPairs, SnapshotError> {
-        use_store(world);
+        ensure_store(world);
         let mut made = Made::new(world, entities);
         let applied =
             Application::mapped(self, &mut made).and_then(|application| application.carry_out(made.world));
@@ -174,7 +174,7 @@ impl PairSnapshot {
         if self.world != world.id() {
             return Err(SnapshotError::OtherWorld);
         }
-        use_store(world);
+        ensure_store(world);
         let mut made = Vec::new();
         let applied = Application::here(self, world, dead, respawned, &mut made)
             .and_then(|application| application.carry_out(world));

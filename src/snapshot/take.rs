@@ -9,8 +9,8 @@ use crate::{
     fetch,
     id::RelationId,
     names::slot_path,
-    ops::use_store,
-    relation::{ColumnRef, EntityName},
+    ops::{ensure_store, use_all_relations},
+    relation::{CHILD_OF, ColumnRef, EntityName},
     store::{PairStore, RelationIndex},
     traverse::{is_ordered_by_children, ordered_by},
 };
@@ -33,7 +33,7 @@ impl PairSnapshot {
     /// # Complexity
     /// `O(pairs)`; `O(pairs log pairs)` if the entities with pairs are few and far apart.
     pub fn take(world: &mut World, filter: PairFilter) -> Result<Self, SnapshotError> {
-        let store = use_store(world).id();
+        let store = ensure_store(world).id();
         let mut snapshot = Self {
             world: world.id(),
             filter,
@@ -73,9 +73,15 @@ impl PairSnapshot {
         world: &mut World,
         relations: &mut Vec<RelationPairs>,
     ) -> Result<(), SnapshotError> {
-        let store_id = use_store(world).id();
+        ensure_store(world);
         let mut ids = core::mem::take(&mut self.ids);
         self.filter.resolve(world, &mut ids)?;
+        if ids.contains(&CHILD_OF) && ensure_store(world).lacks_children() {
+            use_all_relations(world);
+            // That runs users' code: the store may be another.
+            self.filter.resolve(world, &mut ids)?;
+        }
+        let store_id = ensure_store(world).id();
         // What is written from here on has a newer tick.
         let now = world.increment_change_tick();
         let world = &*world;

@@ -421,8 +421,11 @@ impl Checker<'_> {
     /// that is cloned later: Bevy's collection of the target does not have it either.
     fn adopted(&self) -> Result<(), PairInvariantError> {
         let Some(adopted) = self.store.registry.entry(self.id).adopted else { return Ok(()) };
-        if self.store.is_idle() {
-            return Ok(());
+        if self.store.lacks_pairs_of(self.id) {
+            let unexpected = self.store.relation(self.id).iter().next();
+            return unexpected.map_or(Ok(()), |(source, target)| {
+                self.fail(Invariant::Adopted, format_args!("{source} -> {target} is in the store too early"))
+            });
         }
         let index = self.store.relation(self.id);
         for (source, target) in index.iter() {

@@ -252,7 +252,7 @@ impl PairStore {
 
     /// Whether insertions of the relation's pairs take the fast path, or will once it has had a pair.
     pub(crate) fn has_fast_insertions(&self, id: RelationId, flag: FastPathFlags) -> bool {
-        let Some(entry) = self.registry.get(id).filter(|_| !self.is_idle()) else { return false };
+        let Some(entry) = self.registry.get(id).filter(|_| !self.lacks_pairs_of(id)) else { return false };
         let index = self.relation(id);
         let has_entity = self.participants.is_relation(entry.entity);
         let declined = FastPathFlags::declined_for(index.observed, index.exclusive);
@@ -275,7 +275,7 @@ impl PairStore {
 
     /// To be called when what [`FastPathFlags`] are computed from has changed.
     pub(crate) fn refresh_fast_path(&mut self, id: RelationId) {
-        let flags = self.registry.get(id).filter(|_| !self.is_idle()).map(|entry| {
+        let flags = self.registry.get(id).filter(|_| !self.lacks_pairs_of(id)).map(|entry| {
             let has_entity = self.participants.is_relation(entry.entity);
             FastPathFlags::of(id, entry, self.relation(id), has_entity, false)
         });

@@ -64,7 +64,8 @@ pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 use crate::{
     id::RelationId,
     relation::{
-        BUILT_INS, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, TypeRef, UpdateMirror,
+        BUILT_INS, CHILD_OF, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, TypeRef,
+        UpdateMirror,
     },
 };
 use alloc::vec::Vec;
@@ -113,7 +114,7 @@ pub(crate) struct PairStore {
     orphans: orphans::Orphans,
     /// Pairs whose ends are still to be looked at.
     unchecked: UncheckedPairs,
-    activity: Activity,
+    child_index: ChildIndex,
     /// A reader follows the pairs of every relation, also of those to come.
     follows_all: bool,
     /// How often old ticks were clamped.
@@ -124,15 +125,16 @@ pub(crate) struct PairStore {
     stale_mirrors: SmallVec<[(RelationId, UpdateMirror); 1]>,
 }
 
-/// Whether relations are used in a world.
+/// Whether the pairs of `ChildOf` are in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Activity {
-    /// Nothing uses them yet: there are no pairs, but for parents and children, which only Bevy's components hold.
-    Idle,
-    /// What is there of parents and children is being imported.
-    Starting,
+pub(crate) enum ChildIndex {
+    /// Nothing has asked for them yet: they are read from Bevy's components.
+    None,
+    /// What is there is being imported.
+    Importing,
+    /// The store follows the components.
     #[default]
-    InUse,
+    Kept,
 }
 
 impl PairStore {
@@ -144,22 +146,29 @@ impl PairStore {
         Self { relations: relations.collect(), ..Self::default() }
     }
 
-    /// Nothing in the program uses relations yet. What does so ends it.
+    /// Whether the pairs of `ChildOf` are not in the store, but in Bevy's components alone.
     #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.activity == Activity::Idle
+    pub(crate) fn lacks_children(&self) -> bool {
+        self.child_index == ChildIndex::None
+    }
+
+    /// [`lacks_children`](Self::lacks_children), if `relation` is `ChildOf`.
+    #[inline]
+    pub(crate) fn lacks_pairs_of(&self, relation: RelationId) -> bool {
+        relation == CHILD_OF && self.lacks_children()
     }
 
     #[inline]
-    pub(crate) fn activity(&self) -> Activity {
-        self.activity
+    pub(crate) fn child_index(&self) -> ChildIndex {
+        self.child_index
     }
 
-    /// Nothing takes the fast path while the store is idle.
-    pub(crate) fn set_activity(&mut self, activity: Activity) {
-        self.activity = activity;
-        let ids: Vec<_> = self.registry.ids().collect();
-        ids.into_iter().for_each(|id| self.refresh_fast_path(id));
+    /// Notes whether the pairs of `ChildOf` are in the store: only then may they take the fast path.
+    pub(crate) fn set_child_index(&mut self, child_index: ChildIndex) {
+        self.child_index = child_index;
+        if self.registry.get(CHILD_OF).is_some() {
+            self.refresh_fast_path(CHILD_OF);
+        }
     }
 
     /// What is known of the relations, apart from their pairs.

@@ -473,6 +473,13 @@ pub(crate) struct RelationIter<I> {
     beyond: I,
 }
 
+impl<I> RelationIter<I> {
+    /// The same and a relation that has a bit, in its place.
+    pub(crate) fn with(self, relation: RelationId) -> Self {
+        Self { bits: self.bits | bit(relation), ..self }
+    }
+}
+
 impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
     type Item = RelationId;
 

@@ -4,7 +4,7 @@
 use crate::{
     fetch,
     id::PairId,
-    ops::use_store,
+    ops::use_all_relations,
     relation::RelationName,
     store::PairStore,
     traverse::{ChildrenAccess, RelationView, Relations, SelectIter},
@@ -242,7 +242,7 @@ unsafe impl SystemParam for AnyPairs<'_, '_> {
     type Item<'w, 's> = AnyPairs<'w, 's>;
 
     fn init_state(world: &mut World) -> Self::State {
-        use_store(world);
+        use_all_relations(world);
         AnyPairsState(Fetched::init_state(world))
     }
 

@@ -3,7 +3,7 @@
 
 use super::conflict::refuse_conflict;
 use crate::{
-    ops::{relation_id, use_store},
+    ops::{ensure_store, relation_id, use_all_relations},
     relation::{Relation, short_name},
     store::{Change, Cursor, Journal, NetChanges, PairData, PairDeltaKind, PairReader, PairStore},
 };
@@ -200,7 +200,7 @@ unsafe impl<R: Relation> SystemParam for PairDeltas<'_, '_, R> {
 
     fn init_state(world: &mut World) -> Self::State {
         let relation = relation_id::<R>(world);
-        let journal = use_store(world).keep_journal(relation);
+        let journal = ensure_store(world).keep_journal(relation);
         journal.keep_longer();
         journal.record_replaced_values();
         let (fetched, reader) = (<Fetched<R>>::init_state(world), Reader::default());
@@ -273,7 +273,7 @@ struct AnyReader {
 
 impl FromWorld for AnyReader {
     fn from_world(world: &mut World) -> Self {
-        use_store(world).follow_all();
+        use_all_relations(world).follow_all();
         let (deltas, net) = (Vec::new(), NetChanges::default());
         Self { relations: Vec::new(), is_started: false, deltas, net }
     }

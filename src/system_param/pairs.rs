@@ -110,7 +110,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     pub(crate) fn of_world(world: &'w World) -> Self {
         let children = is_child_of::<R>().then_some(ChildrenAccess::World(world));
         let now = world.read_change_tick();
-        if is_child_of::<R>() && fetch::store(world).is_none_or(PairStore::is_idle) {
+        if is_child_of::<R>() && fetch::store(world).is_none_or(PairStore::lacks_children) {
             let view = RelationView::of_hierarchy(world);
             return Self { index: None, compare: true, view, values: Values::World(world), now };
         }

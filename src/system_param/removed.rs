@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
 use crate::{
-    ops::{relation_id, use_store},
+    ops::{ensure_store, relation_id},
     relation::Relation,
     store::{Change, Cursor, Journal, PairStore},
 };
@@ -127,7 +127,7 @@ unsafe impl<R: Relation> SystemParam for RemovedPairs<'_, '_, R> {
 
     fn init_state(world: &mut World) -> Self::State {
         let relation = relation_id::<R>(world);
-        use_store(world).keep_journal(relation).keep_all();
+        ensure_store(world).keep_journal(relation).keep_all();
         RemovedPairsState { fetched: Fetched::init_state(world), cursor: Cursor::default() }
     }
 

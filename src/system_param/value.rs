@@ -16,7 +16,7 @@ pub(crate) fn any_pair_value(
     match store.registry().entry(id).adopted {
         Some(adopted) if store.relation(id).has(source, target) => (adopted.get)(world, source),
         // The components are all there is.
-        Some(adopted) if store.is_idle() && (adopted.target)(world, source) == Some(target) => {
+        Some(adopted) if store.lacks_pairs_of(id) && (adopted.target)(world, source) == Some(target) => {
             (adopted.get)(world, source)
         }
         Some(_) => None,

@@ -28,8 +28,7 @@ impl<'w, 's> Relations<'w, 's> {
     /// The pairs of one relation.
     pub(crate) fn view(self, id: RelationId) -> RelationView<'w, 's> {
         if let Some(ChildrenAccess::World(world)) = self.children
-            && self.store.is_idle()
-            && id == CHILD_OF
+            && self.store.lacks_pairs_of(id)
         {
             return RelationView::of_hierarchy(world);
         }
@@ -106,8 +105,7 @@ impl<'w, 's> Relations<'w, 's> {
 
     /// The relations in which an entity takes part, or took part once.
     pub(crate) fn relations_of(self, entity: Entity) -> impl Iterator<Item = RelationId> + use<'w, 's> {
-        let idle = self.store.is_idle().then_some(CHILD_OF);
-        self.store.participants().relations(entity).chain(idle)
+        relations_of(self.store, entity)
     }
 
     /// Every relation.
@@ -131,6 +129,13 @@ impl<'w, 's> Relations<'w, 's> {
     }
 }
 
+/// The relations in which an entity takes part, or took part once. The store does not know whether it does in `ChildOf`
+/// as long as it lacks those pairs.
+fn relations_of(store: &PairStore, entity: Entity) -> store::RelationsOf<'_> {
+    let relations = store.participants().relations(entity);
+    if store.lacks_children() { relations.with(CHILD_OF) } else { relations }
+}
+
 /// The relations that can hold pairs that fit an id.
 enum Candidates<'w> {
     /// The one that the id names.
@@ -146,8 +151,7 @@ impl<'w> Candidates<'w> {
         let Relations { store, .. } = relations;
         match (id.relation().entity(), source.or(id.target().entity())) {
             (Some(relation), _) => Self::Named(store.registry().of_entity(relation)),
-            (None, _) if store.is_idle() => Self::Named(Some(CHILD_OF)),
-            (None, Some(end)) => Self::Of(store.participants().relations(end)),
+            (None, Some(end)) => Self::Of(relations_of(store, end)),
             (None, None) => Self::All(store, 0),
         }
     }
@@ -233,7 +237,7 @@ impl SelectIter<'_, '_> {
             }
             (Some(source), None) => Some(EndPairs::Of(source, view.targets(source))),
             (None, Some(target)) => Some(EndPairs::To(view.sources(target), target)),
-            (None, None) if self.relations.store.is_idle() => {
+            (None, None) if self.relations.store.lacks_pairs_of(relation) => {
                 Some(EndPairs::All(view.iter().collect::<Vec<_>>().into_iter()))
             }
             (None, None) => None,

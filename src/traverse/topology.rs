@@ -1,10 +1,6 @@
 //! The order of the sources of a target. That of `ChildOf` is read from `Children`, where it can change without an event.
 
-use crate::{
-    id::RelationId,
-    relation::{CHILD_OF, Relation},
-    store::SourceIter,
-};
+use crate::{id::RelationId, relation::CHILD_OF, store::SourceIter};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
@@ -21,10 +17,10 @@ pub(crate) fn is_ordered_by_children(relation: RelationId) -> bool {
     relation == CHILD_OF
 }
 
-/// The same, of a relation type.
+/// Whether a type is `ChildOf`.
 #[inline]
-pub(crate) fn is_child_of<R: Relation>() -> bool {
-    TypeId::of::<R>() == TypeId::of::<ChildOf>()
+pub(crate) fn is_child_of<T: 'static>() -> bool {
+    TypeId::of::<T>() == TypeId::of::<ChildOf>()
 }
 
 /// The sources of a target of `ChildOf`, given its `Children` and what is stored.

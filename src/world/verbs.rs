@@ -122,16 +122,17 @@ impl WorldPairExt for World {
         if let Some(removed) = ops::remove_by_id(self, source, pair) {
             return usize::from(removed);
         }
-        ops::end_idleness(self);
+        ops::index_children_for(self, pair);
         let Some(store) = fetch::store(self) else { return 0 };
         let pairs = ops::select(store, Some(source), pair);
         ops::remove_selected(self, pairs, Removal::REMOVED)
     }
 
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize {
-        ops::end_idleness(self);
+        let pair = pair.into();
+        ops::index_children_for(self, pair);
         let Some(store) = fetch::store(self) else { return 0 };
-        let pairs = ops::select(store, None, pair.into());
+        let pairs = ops::select(store, None, pair);
         ops::remove_selected(self, pairs, Removal::REMOVED)
     }
 
@@ -198,7 +199,7 @@ impl WorldPairExt for World {
 
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
         let relation = ops::relation_id::<R>(self);
-        let relation = ops::use_store(self).registry().entry(relation).entity;
+        let relation = ops::ensure_store(self).registry().entry(relation).entity;
         self.order_sources_by_id(relation, target, order)
     }
 

@@ -14,6 +14,7 @@ struct Likes;
 
 fn world() -> World {
     let mut world = world_that_records_errors();
+    world.register_relation::<ChildOf>().unwrap();
     world.adopt_relationship::<CrewOf>();
     world
 }

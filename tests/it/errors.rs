@@ -501,6 +501,8 @@ fn set_traits_of_a_dead_entity_or_with_a_dead_one_is_an_error() {
     let [dead, alive] = spawn(&mut world);
     world.despawn(dead);
     world.register_relation::<Likes>().unwrap();
+    // A rule about children makes their index, also if it is refused.
+    world.register_relation::<ChildOf>().unwrap();
     let error = refused(&mut world, |world| world.set_traits(dead, RelationTraits::new()));
     assert_eq!(error, TraitsError::Dead { entity: dead });
     for traits in [RelationTraits::new().with_id(dead), RelationTraits::new().one_of_id(dead)] {

@@ -210,6 +210,7 @@ fn prepare(world: &mut World) {
     world.register_relation::<Pays>().unwrap();
     world.register_relation::<Equips>().unwrap();
     world.register_relation::<Carries>().unwrap();
+    world.register_relation::<ChildOf>().unwrap();
 }
 
 fn world() -> World {

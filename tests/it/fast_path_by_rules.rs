@@ -97,6 +97,8 @@ struct Bed {
 impl Bed {
     fn new(is_observed: bool) -> Self {
         let mut world = world_that_records_errors();
+        // Observers of all relations need the index of children, which has observers of its own.
+        world.register_relation::<ChildOf>().unwrap();
         if is_observed {
             world.add_observer(|_: On<PairInserted<Wildcard>>| {});
             world.add_observer(|_: On<PairRemoved<Wildcard>>| {});

@@ -103,8 +103,11 @@ fn a_shared_world_reads_the_same_before_and_after_relations_are_used() {
     let all = forest(app.world_mut());
     app.update();
     let before = reads(app.world(), &all);
-    app.world_mut().register_relation::<Likes>().unwrap();
-    assert_eq!(reads(app.world(), &all), before);
+    for first_use in [World::register_relation::<Likes>, World::register_relation::<ChildOf>] {
+        first_use(app.world_mut()).unwrap();
+        assert_eq!(reads(app.world(), &all), before);
+        app.world().check_pairs().unwrap();
+    }
     assert!(before[0].len() > 100 && before.iter().any(|line| line.contains("true")));
     app.world().check_pairs().unwrap();
 }
@@ -305,7 +308,9 @@ fn a_cycle_that_bevy_lets_in_is_removed_and_reported_when_relations_are_used() {
     assert_eq!(view.ancestors(a).collect::<Vec<_>>(), [b, c]);
     assert_eq!(view.descendants(a).count(), 2);
     assert_eq!(world.target_with::<ChildOf, Ship>(a), None);
-    world.register_relation::<Likes>().unwrap();
+    world.insert_pair(a, Likes, b).unwrap();
+    assert_eq!(take_reported_errors().len(), 0, "nothing has asked for children");
+    world.register_relation::<ChildOf>().unwrap();
     let errors = take_reported_errors();
     assert!(errors.len() == 1 && errors[0].contains("cycle"), "{errors:?}");
     assert_eq!([a, b, c].iter().filter(|&&e| world.get::<ChildOf>(e).is_some()).count(), 2);
@@ -359,7 +364,7 @@ fn a_panic_at_the_first_use_is_made_up_for_at_the_next() {
         });
         // The observers that relations need are spawned one after the other: one of them panics.
         world.resource_mut::<PanicsLeft>().0 = panics + 1;
-        _ = panic_message(|| world.register_relation::<Likes>().is_ok());
+        _ = panic_message(|| world.register_relation::<ChildOf>().is_ok());
         world.resource_mut::<PanicsLeft>().0 = 0;
         world.maintain_pairs();
         world.add_observer(|on: On<PairInserted<ChildOf>>, mut heard: ResMut<Heard>| heard.0.push(on.source));
@@ -389,7 +394,10 @@ fn children_whose_hooks_were_skipped_and_entities_that_are_dead_are_read_as_what
     };
     let before = say(world);
     assert_eq!((before.1, &before.2[..]), (1, &[(skipped, root)][..]));
-    world.register_relation::<Likes>().unwrap();
+    world.insert_pair(root, Likes, skipped).unwrap();
+    assert_eq!(say(world), before);
+    assert_eq!(take_reported_errors().len(), 0, "nothing has asked for children");
+    world.register_relation::<ChildOf>().unwrap();
     assert_eq!(say(world), before);
     assert_eq!(take_reported_errors().len(), 1, "the parent that is dead");
     world.check_pairs().unwrap();

@@ -95,6 +95,7 @@ fn what_is_left_out_is_made_no_relation() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
     world.insert_pair(a, Likes, b).unwrap();
+    world.register_relation::<ChildOf>().unwrap();
     let before = (world.any_pairs().relations().count(), world.entities().count_spawned());
     let filter = PairFilter::all().without::<MountedOn>().without_id(b).without_id(a);
     let mut all = PairSnapshot::take(&mut world, filter).unwrap();

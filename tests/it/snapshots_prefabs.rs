@@ -153,6 +153,8 @@ fn what_could_not_be_found_again_is_not_saved_and_what_is_not_there_not_loaded()
     for count in [0, 2] {
         let mut other = World::new();
         record_errors_of(&mut other);
+        // The file has pairs of it.
+        other.register_relation::<ChildOf>().unwrap();
         let made = prefabs(&mut other);
         match count {
             0 => drop(other.get_mut::<Name>(made.tank).map(|mut name| name.set("Car"))),
@@ -238,6 +240,8 @@ fn hostile_files_about_prefabs_are_refused_and_change_nothing() {
         assert_ne!(wrong, text, "{number}");
         let mut other = World::new();
         record_errors_of(&mut other);
+        // The file has pairs of it.
+        other.register_relation::<ChildOf>().unwrap();
         let made = prefabs(&mut other);
         other.spawn(Name::new("Stone"));
         let (before, entities) = (of_prefabs(&other, &made), other.query::<Entity>().iter(&other).count());

@@ -93,6 +93,7 @@ fn pairs_with_values_by_traits_are_refused_where_the_relation_does_not_have_thes
     let snapshot = take(&mut first);
 
     let mut other = world();
+    other.register_relation::<ChildOf>().unwrap();
     let entities = other.entities().count_spawned();
     let relations = other.any_pairs().relations().count();
     let mut map = EntityHashMap::default();

@@ -47,7 +47,7 @@ pub(super) use value::ScalarKind;
 pub(crate) use vars::{Var, VarSet};
 
 use super::text::PairExpr;
-use crate::{ops::use_store, relation::Prefab};
+use crate::{ops::use_all_relations, relation::Prefab};
 use alloc::{format, vec::Vec};
 use bevy_ecs::{entity::Entity, entity_disabling::Disabled, resource::IS_RESOURCE};
 use bevy_platform::collections::HashMap;
@@ -63,7 +63,7 @@ use binder::Binder;
 /// If a name is not known or means several things, or a rule of the world's relations and components is broken.
 pub(crate) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<BoundQuery, ExprError> {
     if let Some(world) = context.world_mut() {
-        use_store(world);
+        use_all_relations(world);
         // Both are known by their names, whether or not an entity has them yet.
         world.register_component::<Prefab>();
         world.register_component::<Disabled>();

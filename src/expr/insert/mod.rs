@@ -13,7 +13,7 @@ pub use error::InsertExprError;
 use crate::{
     id::StoredTag,
     names::{LookupError, WorldNameExt},
-    ops::{InsertPairError, NewPair, check_several, insert_several, insert_tag, to_bevy, use_store},
+    ops::{InsertPairError, NewPair, check_several, ensure_store, insert_several, insert_tag, to_bevy},
     relation::Prefab,
 };
 use alloc::{
@@ -270,7 +270,7 @@ fn insert(
             }
         }
     }
-    use_store(world);
+    ensure_store(world);
     // Both are known by their names, whether or not an entity has them yet.
     world.register_component::<Prefab>();
     world.register_component::<Disabled>();

@@ -5,7 +5,7 @@ use crate::{
     fetch,
     id::RelationId,
     live::component_reader::{ComponentReader, all_with},
-    ops::{Followed, register_relation, relation_id_of, use_store},
+    ops::{Followed, ensure_store, register_relation, relation_id_of},
     relation::Relation,
     store::{Change, NetChanges, PairData, PairDeltaKind, PairReader, PairStore, RelationIndex},
     system_param::Pairs,
@@ -57,7 +57,7 @@ pub(super) fn add<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
 ) -> Result<(), RollupError> {
     let relation = register_relation::<R>(world)?;
     let id = relation_id_of(world, relation)?;
-    let store = use_store(world);
+    let store = ensure_store(world);
     if !store.relation(id).is_acyclic() {
         return Err(RollupError::NotAcyclic { relation: store.registry().entry(id).name() });
     }
@@ -75,7 +75,7 @@ fn begin<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     records_replaced_values: bool,
 ) -> Option<Work<V, F>> {
     world.get_resource::<State<R, V, F>>()?;
-    let store = use_store(world);
+    let store = ensure_store(world);
     if let Some(id) = Followed::of::<R>().relation(store) {
         let journal = store.keep_journal(id);
         journal.keep_longer();

@@ -4,7 +4,7 @@ use crate::{
     fetch,
     id::RelationId,
     ops::mutate::event,
-    ops::register::{relation::relation_id, store::use_store},
+    ops::register::{relation::relation_id, store::use_relation},
     relation::{RelationName, TraversableRelation},
     traverse::{ChildrenAccess, DepthFirst, Direction, RelationView, Relations},
 };
@@ -133,7 +133,7 @@ pub(crate) fn trigger_by_id(
     event: &mut impl PropagatedEvent,
     towards: Direction,
 ) -> Result<(), NotTraversableError> {
-    let registry = use_store(world).registry();
+    let registry = use_relation(world, relation).registry();
     let traversable = |&id: &RelationId| registry.entry(id).traits.is_traversable();
     let Some(id) = registry.of_entity(relation).filter(traversable) else {
         return Err(NotTraversableError { relation: registry.name_of(relation) });

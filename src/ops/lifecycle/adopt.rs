@@ -6,7 +6,7 @@
 
 use super::cleanup;
 use crate::{
-    fetch,
+    fetch::{self, AllEntities},
     id::{RelationId, StoredPair},
     ops::{
         mutate::{
@@ -35,21 +35,20 @@ use crate::{
         Adopted, CHILD_OF, CleanupPolicy, ExclusiveRelation, Relation, RelationHint, RelationInfo,
         RelationTraits, TraitConflict, TraitsError, TraversableRelation, Value,
     },
-    store::{Activity, PairData, PairStore, type_ref, unpack},
+    store::{ChildIndex, PairData, PairStore, type_ref, unpack},
+    traverse::is_child_of,
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
-    entity_disabling::Disabled,
     error::BevyError,
     event::EntityComponentsTrigger,
-    hierarchy::ChildOf,
     lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
-    query::{Allow, QueryData, With},
+    query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
     world::{DeferredWorld, World},
 };
-use core::{any::TypeId, marker::PhantomData};
+use core::marker::PhantomData;
 
 #[diagnostic::do_not_recommend]
 impl<C: Relationship> Relation for C {
@@ -57,7 +56,7 @@ impl<C: Relationship> Relation for C {
 
     fn traits() -> RelationTraits {
         let traits = RelationTraits::new().exclusive();
-        let traits = if TypeId::of::<C>() == TypeId::of::<ChildOf>() { traits.ordered() } else { traits };
+        let traits = if is_child_of::<C>() { traits.ordered() } else { traits };
         if C::ALLOW_SELF_REFERENTIAL { traits } else { traits.traversable() }
     }
 
@@ -159,7 +158,11 @@ pub(crate) fn adopt<C: Relationship>(
         apply_traits(world, id, traits)
     })?;
     ensure_store(world).freeze(id);
-    watch::install(world, mirror::<C>);
+    if is_child_of::<C>() {
+        watch::install_until_import(world, mirror::<C>);
+    } else {
+        watch::install(world, mirror::<C>);
+    }
     Ok(entity)
 }
 
@@ -183,11 +186,16 @@ struct Discarded<C>(PhantomData<C>);
 /// A target, with all of its sources, is being despawned.
 struct TargetDespawned<C>(PhantomData<C>);
 
+/// Whether a store does not follow the component.
+fn lacks_pairs<C: Relationship>(store: &PairStore) -> bool {
+    is_child_of::<C>() && store.lacks_children()
+}
+
 /// Follows the component wherever it is written, and makes the pairs those that the components say.
 fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
     let mut observers =
         vec![event::observe_entity::<DespawnEvent, C::RelationshipTarget, TargetDespawned<C>>(world)];
-    if fetch::store(world).is_some_and(PairStore::is_idle) {
+    if fetch::store(world).is_some_and(lacks_pairs::<C>) {
         return observers;
     }
     observers.extend([
@@ -195,9 +203,10 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
         event::observe_change::<DiscardEvent, C, Discarded<C>>(world),
     ]);
     world.flush();
-    let Some(store) = fetch::store(world) else { return observers };
+    // That runs users' code: the store may be another.
+    let Some(store) = fetch::store(world).filter(|store| !lacks_pairs::<C>(store)) else { return observers };
     let Some(relation) = store.registry().of_type::<C>() else { return observers };
-    let is_starting = store.activity() == Activity::Starting;
+    let is_import = is_child_of::<C>() && store.child_index() == ChildIndex::Importing;
     let pairs = store.relation(relation).iter();
     let stale: Vec<StoredPair> = pairs
         .filter(|&(source, target)| world.get::<C>(source).map(Relationship::get) != Some(target))
@@ -210,7 +219,7 @@ fn mirror<C: Relationship>(world: &mut World) -> Vec<Entity> {
         remove::remove(&mut deferred, &[pair], Removal::Because(cause));
     }
     for source in sources {
-        import::<C>(&mut deferred, source, !is_starting);
+        import::<C>(&mut deferred, source, !is_import);
     }
     world.flush();
     observers
@@ -237,11 +246,11 @@ fn removed_or_despawned(world: &World, target: Entity) -> RemovalCause {
 /// The entities with the component, in the order of Bevy's collections; last those that are in none, because hooks
 /// were skipped.
 fn sources_in_order<C: Relationship>(world: &mut World) -> Vec<Entity> {
-    let mut targets = world.query_filtered::<&C::RelationshipTarget, Allow<Disabled>>();
+    let mut targets = world.query_filtered::<&C::RelationshipTarget, AllEntities>();
     let mut sources: Vec<Entity> =
         targets.iter(world).flat_map(|target| target.iter().collect::<Vec<_>>()).collect();
     let collected: EntityHashSet = sources.iter().copied().collect();
-    let mut all = world.query_filtered::<Entity, (With<C>, Allow<Disabled>)>();
+    let mut all = world.query_filtered::<Entity, (With<C>, AllEntities)>();
     sources.extend(all.iter(world).filter(|source| !collected.contains(source)));
     sources
 }
@@ -271,6 +280,10 @@ impl<C: Relationship> ObserveEntity for Inserted<C> {
 /// Makes a pair of a component. Its observers are not triggered if it was there before it was noticed.
 #[inline]
 fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new: bool) {
+    if is_child_of::<C>() && fetch::store(world).is_some_and(PairStore::lacks_children) {
+        // The observers of a store that is gone are still there.
+        return;
+    }
     let tick = world.change_tick();
     let Some((pair, store)) = pair_of::<C>(world, source) else {
         return refuse_invalid::<C>(world, source);
@@ -463,7 +476,7 @@ impl<C: Relationship> ObserveChange for Discarded<C> {
 impl<C: Relationship> ObserveEntity for TargetDespawned<C> {
     fn run(world: &mut DeferredWorld<'_>, target: Entity) {
         let Some(store) = fetch::store(world) else { return };
-        if store.is_idle() {
+        if lacks_pairs::<C>(store) {
             cleanup::on_parent_despawn(world, target);
         } else if let Some(relation) = store.registry().of_type::<C>() {
             cleanup::on_target_despawn(world, relation, target);

@@ -25,8 +25,9 @@ use crate::{
             cascade::Cascade,
             entity::respawn,
             keys::NarrowedKeys,
+            participant,
             report::{report, to_bevy},
-            store::{end_idleness, prepare},
+            store::{ensure_store, index_children, index_children_for},
         },
     },
     relation::{CleanupPolicy, EntityName},
@@ -243,6 +244,14 @@ fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
     let Some(store) = store else { return (Vec::new(), false) };
     let mut orphans = store.take_orphans();
     orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
+    for &orphan in &orphans {
+        // It may have been forgotten with its last pair. Only what is known can be collected.
+        participant::claim(&mut DeferredWorld::from(&mut *world), orphan);
+        if let Some(store) = fetch::store_mut(world) {
+            store.participants_mut().note(orphan);
+        }
+    }
+    orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
     let plan = |world: &mut World, orphans: Vec<Entity>| {
         let order = dependents::collect(&mut DeferredWorld::from(&mut *world), orphans);
         DespawnPlan { order, direct: 0 }
@@ -321,7 +330,7 @@ fn set_running(world: &mut World, running: bool) {
 
 /// Despawns `entity` and everything that goes with it, dependents first.
 pub(crate) fn despawn_with_dependents(world: &mut World, entity: Entity) -> Result<(), DespawnError> {
-    end_idleness(world);
+    index_children_for(world, PairId::with_relation(entity));
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
@@ -333,8 +342,9 @@ pub(crate) fn would_despawn(world: &mut World, entity: Entity) -> Result<Vec<Ent
     if !world.entities().contains_spawned(entity) {
         return Err(DespawnError::Dead { entity: EntityName::unnamed(entity) });
     }
-    // `ChildOf` takes part in every world. What lies below is read from Bevy's components as long as nothing else is in use.
-    prepare(world);
+    // `ChildOf` takes part in every world.
+    ensure_store(world);
+    index_children_for(world, PairId::with_relation(entity));
     let DespawnPlan { mut order, direct } = plan_despawn(world, &[entity])?;
     // One that takes part in nothing is unknown here.
     if order[..direct].last() != Some(&entity) {
@@ -416,7 +426,7 @@ fn loses_all_sources(store: &PairStore, relation: RelationId, target: Entity, go
 
 /// Removes every pair, values and all; relations may be declared anew then. No target is despawned for it.
 pub(crate) fn clear_pairs(world: &mut World) {
-    end_idleness(world);
+    index_children(world);
     let Some(store) = fetch::store(world) else { return };
     let all = remove::select(store, None, PairId::ALL);
     let mut rest = Completion::default();
@@ -445,7 +455,7 @@ pub(crate) fn clear_pairs(world: &mut World) {
 /// # Errors
 /// If a policy `Refuse` stands in the way of one of them; then nothing has changed.
 pub(crate) fn despawn_sources(world: &mut World, pair: PairId) -> Result<usize, DespawnError> {
-    end_idleness(world);
+    index_children_for(world, pair);
     let Some(store) = fetch::store(world) else { return Ok(0) };
     let selection = remove::select(store, None, pair);
     let mut met = EntityHashSet::default();

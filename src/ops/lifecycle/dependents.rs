@@ -1,11 +1,14 @@
 //! What goes along with entities that are despawned, before any of it is.
 
 use super::component;
-use crate::{fetch, id::RelationId, relation::CleanupPolicy, store::PairStore, traverse::Hierarchy};
+use crate::{
+    fetch, id::RelationId, ops::register::participant, relation::CleanupPolicy, store::PairStore,
+    traverse::Hierarchy,
+};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet},
-    world::DeferredWorld,
+    world::{DeferredWorld, World},
 };
 use bevy_platform::collections::HashMap;
 
@@ -103,16 +106,13 @@ fn collect_but(
     gone: impl Fn(Entity) -> bool + Copy,
 ) -> Vec<Entity> {
     let mut holders = Holders::default();
-    let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-    if store.is_idle() {
-        return collect_children(world, roots);
-    }
+    let Some(store) = fetch::store(world) else { return Vec::new() };
     if !store.registry().takes_along() {
-        return collect_pairs(store, &holders, roots, gone);
+        return collect_known(world, &holders, roots, gone);
     }
     loop {
-        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-        let order = collect_pairs(store, &holders, roots.clone(), gone);
+        let order = collect_known(world, &holders, roots.clone(), gone);
+        let Some(store) = fetch::store(world) else { return Vec::new() };
         // The store does not know which entities have a component: that is looked up once for each type that is met.
         let is_new = |entity| {
             store.participants().is_type(entity)
@@ -129,39 +129,9 @@ fn collect_but(
     }
 }
 
-/// [`collect`] while there is no index of children: level by level, turned around.
-#[cold]
-fn collect_children(world: &mut DeferredWorld<'_>, roots: Vec<Entity>) -> Vec<Entity> {
-    let mut order = roots;
-    order.retain(|&root| world.entities().contains_spawned(root));
-    let mut level = 0;
-    while level < order.len() {
-        let Some(store) = fetch::deferred_store(world) else { return Vec::new() };
-        // Each comes once, also if Bevy's components form a cycle.
-        let mut last = level;
-        for at in level..order.len() {
-            store.participants_mut().note(order[at]);
-            if store.participants_mut().visit(order[at]) {
-                order[last] = order[at];
-                last += 1;
-            }
-        }
-        order.truncate(last);
-        for at in level..last {
-            order.extend(Hierarchy(world).children(order[at]));
-        }
-        level = last;
-    }
-    if let Some(store) = fetch::deferred_store(world) {
-        order.iter().for_each(|&entity| store.participants_mut().unvisit(entity));
-    }
-    order.reverse();
-    order
-}
-
 /// [`collect`], with the holders of components as far as they are known.
-fn collect_pairs(
-    store: &mut PairStore,
+fn collect_known(
+    world: &mut DeferredWorld<'_>,
     holders: &Holders,
     roots: Vec<Entity>,
     gone: impl Fn(Entity) -> bool + Copy,
@@ -169,46 +139,45 @@ fn collect_pairs(
     let mut order = roots.clone();
     // Level by level is the order in which trees tend to be spawned: turned around, it goes through memory in
     // one direction. It is right as long as no entity depends on two others.
-    let is_forest = collect_levels(store, holders, &mut order, gone);
-    for &entity in &order {
-        store.participants_mut().unvisit(entity);
-    }
+    let is_forest = collect_levels(world, holders, &mut order, gone);
+    unvisit(world, &order);
     if is_forest {
         order.reverse();
         return order;
     }
-    collect_post_order(store, holders, roots, gone)
+    let order = collect_post_order(world, holders, roots, gone);
+    unvisit(world, &order);
+    order
 }
 
 /// Appends everything that goes with `order`, level by level. False if an entity is met twice.
 fn collect_levels(
-    store: &mut PairStore,
+    world: &mut DeferredWorld<'_>,
     holders: &Holders,
     order: &mut Vec<Entity>,
     gone: impl Fn(Entity) -> bool,
 ) -> bool {
-    if !order.iter().all(|&root| store.participants_mut().visit(root)) {
-        return false;
-    }
-    let mut next = 0;
-    while let Some(&entity) = order.get(next) {
-        let first = order.len();
-        for_each_dependent(store, holders, entity, |dependent| {
-            if !gone(dependent) {
-                order.push(dependent);
-            }
-        });
-        if !order[first..].iter().all(|&dependent| store.participants_mut().visit(dependent)) {
+    let mut level = 0..order.len();
+    while !level.is_empty() {
+        if !visit_all(world, &order[level.clone()]) {
             return false;
         }
-        next += 1;
+        let Some(store) = fetch::store(world) else { return false };
+        for at in level.clone() {
+            for_each_dependent((world, store), holders, order[at], |dependent| {
+                if !gone(dependent) {
+                    order.push(dependent);
+                }
+            });
+        }
+        level = level.end..order.len();
     }
     true
 }
 
-/// [`collect_pairs`] for entities that may depend on several others.
+/// [`collect_known`] for entities that may depend on several others.
 fn collect_post_order(
-    store: &mut PairStore,
+    world: &mut DeferredWorld<'_>,
     holders: &Holders,
     roots: Vec<Entity>,
     gone: impl Fn(Entity) -> bool,
@@ -219,12 +188,13 @@ fn collect_post_order(
     }
     let mut order = Vec::with_capacity(roots.len());
     let mut stack: Vec<Visit> = roots.into_iter().map(Visit::Enter).collect();
-    while let Some(visit) = stack.pop() {
-        match visit {
+    while let Some(next) = stack.pop() {
+        match next {
             Visit::Enter(entity) => {
-                if store.participants_mut().visit(entity) {
+                let is_first = visit_all(world, &[entity]);
+                if let Some(store) = fetch::store(world).filter(|_| is_first) {
                     stack.push(Visit::Leave(entity));
-                    for_each_dependent(store, holders, entity, |dependent| {
+                    for_each_dependent((world, store), holders, entity, |dependent| {
                         if !gone(dependent) {
                             stack.push(Visit::Enter(dependent));
                         }
@@ -234,14 +204,44 @@ fn collect_post_order(
             Visit::Leave(entity) => order.push(entity),
         }
     }
-    for &entity in &order {
-        store.participants_mut().unvisit(entity);
-    }
     order
 }
 
+/// Notes visits of entities, up to one for which it is not the first. One that is not known, and may be dead, is not
+/// visited.
+fn visit_all(world: &mut DeferredWorld<'_>, entities: &[Entity]) -> bool {
+    let Some(store) = fetch::deferred_store(world) else { return false };
+    if store.lacks_children() {
+        return entities.iter().all(|&entity| visit_unfollowed(world, entity));
+    }
+    entities.iter().all(|&entity| store.participants_mut().visit(entity))
+}
+
+/// Makes an entity known, if it is alive, and notes a visit: as long as children are found in Bevy's components, most are not
+/// known.
+fn visit_unfollowed(world: &mut DeferredWorld<'_>, entity: Entity) -> bool {
+    participant::claim(world, entity);
+    let is_alive = world.entities().contains_spawned(entity);
+    let Some(store) = fetch::deferred_store(world).filter(|_| is_alive) else { return false };
+    store.participants_mut().note(entity);
+    store.participants_mut().visit(entity)
+}
+
+fn unvisit(world: &mut DeferredWorld<'_>, order: &[Entity]) {
+    let Some(store) = fetch::deferred_store(world) else { return };
+    order.iter().for_each(|&entity| store.participants_mut().unvisit(entity));
+}
+
 /// The entities that go when `entity` goes.
-fn for_each_dependent(store: &PairStore, holders: &Holders, entity: Entity, mut f: impl FnMut(Entity)) {
+fn for_each_dependent(
+    (world, store): (&World, &PairStore),
+    holders: &Holders,
+    entity: Entity,
+    mut f: impl FnMut(Entity),
+) {
+    if store.lacks_children() {
+        Hierarchy(world).children(entity).iter().copied().for_each(&mut f);
+    }
     if store.has_tags(entity) && relation_policy(store, entity) == CleanupPolicy::Despawn {
         store.tags().sources(entity).for_each(&mut f);
     }

@@ -52,7 +52,15 @@ pub(super) fn apply(
     let mut rest = Completion::default();
     ends.note_unchecked(world);
     if !defaults.is_empty() || !ends.warnings.is_empty() {
+        let written: SmallVec<[_; 2]> =
+            insertions.iter().map(|insertion| relation_with(world, insertion.pair)).collect();
         complete_ends(world, &mut rest, defaults, core::mem::take(&mut ends.warnings));
+        // Observers of the components may have removed pairs, and relations, whose numbers others may have by now.
+        let mut written = written.into_iter();
+        insertions.retain(|insertion| {
+            let relation = written.next().flatten();
+            relation.is_some() && relation_with(world, insertion.pair) == relation
+        });
         observed = true;
     }
     for &Insertion { pair, replaced, .. } in &insertions {
@@ -85,6 +93,13 @@ pub(super) fn apply(
     }
     rest.finish();
     Ok(())
+}
+
+/// The entity of the relation of a pair that is there.
+fn relation_with(world: &World, pair: StoredPair) -> Option<Entity> {
+    let store = fetch::store(world)?;
+    let entity = store.registry().get(pair.relation)?.entity;
+    store.relation(pair.relation).has(pair.source, pair.target).then_some(entity)
 }
 
 fn trigger_inserted(world: &mut World, pair: StoredPair, replaced: bool) {

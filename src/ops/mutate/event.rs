@@ -17,7 +17,7 @@ use crate::{
     ops::register::{
         entity::relation_id_of,
         keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey, RemovalCause},
-        store::{end_idleness, ensure_store},
+        store::{ensure_store, index_children_for},
     },
     relation::Tagged,
     store::PairStore,
@@ -309,7 +309,8 @@ unsafe fn run<E: EntityEvent, W: ObserveEntity>(
 
 /// Adds an observer of the pairs that fit `pair`.
 pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
-    end_idleness(world);
+    ensure_store(world);
+    index_children_for(world, pair);
     let observer = observer.into_observer();
     let observer = match (pair.relation(), pair.target()) {
         (Slot::Entity(relation), Slot::Entity(target)) => {

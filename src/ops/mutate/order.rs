@@ -1,7 +1,12 @@
 //! The order of the sources of a target, and of the targets of a source.
 
 use super::{error::ReorderError, plan::PairOrder, writer::PairWriter};
-use crate::{fetch, id::RelationId, ops::register::store::use_store, relation::EntityName};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::register::store::{ensure_store, use_relation},
+    relation::EntityName,
+};
 use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     world::{DeferredWorld, World},
@@ -17,9 +22,9 @@ pub(crate) fn order_sources(
     target: Entity,
     order: &[Entity],
 ) -> Result<(), ReorderError> {
-    use_store(world);
+    use_relation(world, entity);
     let relation = check(world, entity, target, order)?;
-    PairWriter::new(use_store(world)).reorder(relation, target, order);
+    PairWriter::new(ensure_store(world)).reorder(relation, target, order);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::{
         if_fields,
     },
     store::PairStore,
-    traverse::{Direction, EntityPath, RelationView, path_up},
+    traverse::{ChildrenAccess, Direction, EntityPath, Relations, path_up},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -511,7 +511,8 @@ impl<'a> Planner<'a> {
 
     /// Whether `entity` lies below `prefab`, which is one.
     fn is_part_of_prefab(&self, entity: Entity, prefab: Entity) -> bool {
-        let children = RelationView::new(Some(self.store.relation(CHILD_OF)), None);
+        let relations = Relations::new(self.store, Some(ChildrenAccess::World(self.world)));
+        let children = relations.view(CHILD_OF);
         self.world.get::<Prefab>(prefab).is_some() && children.is_ancestor(prefab, entity)
     }
 

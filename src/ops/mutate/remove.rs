@@ -8,10 +8,10 @@ use super::{
 use crate::{
     fetch,
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
-    ops::register::{store::end_idleness, table::write_stale},
-    relation::{Adopted, Relation, if_fields},
+    ops::register::{store::index_children, table::write_stale},
+    relation::{Adopted, CHILD_OF, Relation, if_fields},
     store::{Affected, FastPathFlags, PairStore},
-    traverse::Relations,
+    traverse::{Relations, is_child_of},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -295,7 +295,9 @@ type RemoveTyped<R> = fn(&mut World, Entity, Entity) -> Option<Option<Option<R>>
 
 /// Removes all pairs of relation type `R` that an entity has, and returns their number.
 pub(crate) fn remove_source<R: Relation>(world: &mut World, source: Entity) -> usize {
-    end_idleness(world);
+    if is_child_of::<R>() {
+        index_children(world);
+    }
     let Some(store) = fetch::store(world) else { return 0 };
     let Some(relation) = store.registry().of_type::<R>() else { return 0 };
     let targets: SmallVec<[Entity; 8]> = store.relation(relation).targets(source).collect();
@@ -357,7 +359,9 @@ fn try_remove_value<R: Relation>(
 
 #[inline(never)]
 pub(crate) fn remove_stored(world: &mut World, pair: StoredPair, removal: Removal) -> bool {
-    end_idleness(world);
+    if pair.relation == CHILD_OF {
+        index_children(world);
+    }
     let Some(store) = fetch::store(world) else { return false };
     let index = store.relation(pair.relation);
     if !index.has(pair.source, pair.target) {

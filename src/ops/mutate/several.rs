@@ -11,7 +11,7 @@ use super::{
 use crate::{
     fetch,
     id::{PairId, RelationId, StoredPair},
-    ops::register::store::use_store,
+    ops::register::store::ensure_store,
     relation::{BoxedValue, EntityName},
     store::PairStore,
 };
@@ -198,7 +198,7 @@ fn resolve_all(
     source: Entity,
     pairs: &[NewPair],
 ) -> Result<Option<StoredPair>, (usize, InsertPairError)> {
-    use_store(world);
+    ensure_store(world);
     for (number, pair) in pairs.iter().enumerate() {
         let id = PairId::new(pair.relation, pair.target);
         resolve_pair(world, source, id).map_err(|error| (number, error))?;

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     fetch,
     id::StoredTag,
-    ops::register::{entity::entity_of, participant, store::use_store, watch},
+    ops::register::{entity::entity_of, participant, store::ensure_store, watch},
     relation::Tagged,
     store::PairStore,
 };
@@ -36,7 +36,7 @@ struct TagPlan {
 /// If an end, or a companion, is dead; then nothing has changed.
 pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), InsertPairError> {
     watch::mend_if_lost(world);
-    use_store(world);
+    ensure_store(world);
     ensure_entity(world);
     for _ in 0..=MAX_ROUNDS {
         let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;

@@ -2,7 +2,7 @@
 
 use super::{
     participant,
-    store::{ensure_store, use_store},
+    store::{ensure_store, use_all_relations, use_relation},
     watch,
 };
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     id::RelationId,
     relation::{ColumnRef, TraitsError, TypeEntry, TypeRef, short_name},
     store::{PairStore, type_ref},
+    traverse::is_child_of,
 };
 use bevy_ecs::{
     component::{Component, ComponentId, Components},
@@ -54,7 +55,7 @@ pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = 
 /// If it is not alive, or names tags.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
-    use_store(world);
+    use_relation(world, entity);
     let data = loop {
         let store = ensure_store(world);
         if let Some(id) = store.registry().of_entity(entity)
@@ -173,13 +174,14 @@ fn note_type_entity(store: &mut PairStore, entity: Entity, type_id: TypeId) {
 
 /// The entity that stands for the type `T`, made if there is none.
 pub(crate) fn entity_of<T: Send + Sync + 'static>(world: &mut World) -> Entity {
-    use_store(world);
+    if is_child_of::<T>() {
+        use_all_relations(world);
+    }
     entity_of_type(world, type_ref::<T>())
 }
 
 /// [`entity_of`] for a type of which nothing more is known yet.
 pub(crate) fn entity_of_type_id(world: &mut World, id: TypeId) -> Entity {
-    use_store(world);
     entity_of_type(world, TypeRef::of_id(id))
 }
 

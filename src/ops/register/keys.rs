@@ -12,6 +12,7 @@ use bevy_ecs::{
     component::{Component, ComponentId},
     entity::Entity,
     event::{EntityComponentsTrigger, EntityEvent, EventPattern},
+    hierarchy::ChildOf,
     lifecycle::Insert,
     observer::{Observer, On},
     resource::Resource,
@@ -172,14 +173,16 @@ pub(in crate::ops) fn key_of_type<R: Relation>(world: &mut World) -> ComponentId
     world.register_component::<RelationKey<R>>()
 }
 
-/// Whether there are observers of pairs.
-pub(in crate::ops) fn are_observed(world: &World) -> bool {
-    let keys = [world.event_key::<PairInsertedEvent>(), world.event_key::<PairRemovedEvent>()];
-    let observers = keys.into_iter().flatten().filter_map(|key| world.observers().try_get_observers(key));
-    observers.into_iter().any(|observers| {
+/// Whether there are observers of pairs of `ChildOf`, or of all relations: those that are narrowed to a target aside.
+pub(super) fn may_observe_children(world: &World) -> bool {
+    let events = [world.event_key::<PairInsertedEvent>(), world.event_key::<PairRemovedEvent>()];
+    let mut observers =
+        events.into_iter().flatten().filter_map(|key| world.observers().try_get_observers(key));
+    let key = world.component_id::<RelationKey<ChildOf>>();
+    observers.any(|observers| {
         !observers.global_observers().is_empty()
             || !observers.entity_observers().is_empty()
-            || !observers.component_observers().is_empty()
+            || key.is_some_and(|key| observers.component_observers().contains_key(&key))
     })
 }
 

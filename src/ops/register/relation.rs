@@ -3,7 +3,7 @@
 use super::{
     entity::{entity_of_type, note_relation, relation_id_of, respawn},
     keys::key_of_type,
-    store::{ensure_store, use_store},
+    store::{ensure_store, use_all_relations},
     traits::apply_traits,
     watch,
 };
@@ -14,10 +14,14 @@ use crate::{
         TypeEntry, TypeRef, ValidateFn, Value, if_fields, short_name,
     },
     store::{PairData, PairStore, TableComponent},
+    traverse::is_child_of,
 };
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
-use core::any::{Any, TypeId};
+use core::{
+    any::{Any, TypeId},
+    convert::identity,
+};
 
 /// The number of relation type `R`, which is registered if it is not, and given an entity if it lost its own.
 ///
@@ -25,7 +29,8 @@ use core::any::{Any, TypeId};
 /// If its declared traits are rejected.
 pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
     watch::mend_if_lost(world);
-    let id = match use_store(world).registry().of_type::<R>() {
+    let store = if is_child_of::<R>() { use_all_relations(world) } else { ensure_store(world) };
+    let id = match store.registry().of_type::<R>() {
         Some(id) => id,
         None => register_new::<R>(world)?,
     };
@@ -136,6 +141,8 @@ pub(in crate::ops) fn check_values(
 /// A relation type whose traits are still to be declared.
 pub(in crate::ops) struct AddedType {
     pub(in crate::ops) id: RelationId,
+    type_id: TypeId,
+    entity: Entity,
     former: Former,
 }
 
@@ -154,14 +161,24 @@ impl AddedType {
         world: &mut World,
         declare: impl FnOnce(&mut World, RelationId) -> Result<(), TraitsError>,
     ) -> Result<Entity, TraitsError> {
-        let id = self.id;
+        let Self { id, type_id, entity, .. } = self;
         let mut declaration = Declaration { world, added: Some(self) };
         declare(declaration.world, id)?;
         declaration.added = None;
-        let entry = ensure_store(declaration.world).registry_mut().entry_mut(id);
+        let store = ensure_store(declaration.world);
+        // That has run users' code: the store may be another.
+        if !is_of_type(store, id, type_id) {
+            return Err(TraitsError::Dead { entity });
+        }
+        let entry = store.registry_mut().entry_mut(id);
         entry.settled = true;
         Ok(entry.entity)
     }
+}
+
+/// Whether a relation is that of this type.
+fn is_of_type(store: &PairStore, id: RelationId, type_id: TypeId) -> bool {
+    store.registry().get(id).is_some_and(|entry| entry.type_id == Some(type_id))
 }
 
 /// Takes a relation type back unless its traits were declared.
@@ -172,8 +189,9 @@ struct Declaration<'w> {
 
 impl Drop for Declaration<'_> {
     fn drop(&mut self) {
-        match self.added.take() {
-            Some(AddedType { id, former: Former::Relation { name, data, key } }) => {
+        let added = self.added.take();
+        match added.filter(|added| is_of_type(ensure_store(self.world), added.id, added.type_id)) {
+            Some(AddedType { id, former: Former::Relation { name, data, key }, .. }) => {
                 let store = ensure_store(self.world);
                 let entry = store.registry_mut().entry_mut(id);
                 (entry.name, entry.data) = (name, data);
@@ -181,7 +199,7 @@ impl Drop for Declaration<'_> {
                 entry.keys.retain(|known| *known != key);
                 store.refresh_fast_path(id);
             }
-            Some(AddedType { id, former: Former::Type { data } }) => {
+            Some(AddedType { id, former: Former::Type { data }, .. }) => {
                 ensure_store(self.world).registry_mut().entry_mut(id).data = data;
                 forget_type(self.world, id);
             }
@@ -192,12 +210,23 @@ impl Drop for Declaration<'_> {
 
 #[cold]
 fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
-    register_along(world, R::register)?;
-    match ensure_store(world).registry().of_type::<R>() {
-        Some(id) => Ok(id),
-        None => unreachable!("the relation was just registered"),
+    let mut rounds = 0..MAX_ROUNDS;
+    loop {
+        let before = ensure_store(world).id();
+        let registered = register_along(world, R::register);
+        let store = ensure_store(world);
+        if let (Ok(_), Some(id)) = (&registered, store.registry().of_type::<R>()) {
+            return Ok(id);
+        }
+        // Users' code has run, which may have taken the store away.
+        if store.id() == before || rounds.next().is_none() {
+            return Err(registered.map_or_else(identity, |entity| TraitsError::Dead { entity }));
+        }
     }
 }
+
+/// How often a relation type is registered anew if the store goes meanwhile.
+const MAX_ROUNDS: usize = 8;
 
 /// Registers a relation type, or nothing: if that fails, what was registered along with it is forgotten, too.
 fn register_along(world: &mut World, register: RegisterFn) -> Result<Entity, TraitsError> {
@@ -287,7 +316,7 @@ pub(in crate::ops) fn add_type_relation(world: &mut World, relation: RelationTyp
         None => store.create_index(id),
     }
     note_relation(store, id, entity);
-    AddedType { id, former }
+    AddedType { id, type_id, entity, former }
 }
 
 /// Spawns a run-time relation.
@@ -296,7 +325,7 @@ pub(crate) fn spawn_relation(
     name: Cow<'static, str>,
     traits: RelationTraits,
 ) -> Result<Entity, TraitsError> {
-    use_store(world);
+    ensure_store(world);
     let entity = world.spawn(bevy_ecs::name::Name::new(name.clone())).id();
     let id = relation_id_of(world, entity)?;
     ensure_store(world).registry_mut().entry_mut(id).name = Some(name);

@@ -10,9 +10,10 @@ use super::{
 };
 use crate::{
     fetch,
+    id::PairId,
     names::NameIndex,
     relation::{CHILD_OF, IS_A, IsA, Prefab, Relation, SLOT_OF, SlotOf, Tagged},
-    store::{Activity, PairStore, type_ref},
+    store::{ChildIndex, PairStore, type_ref},
 };
 use alloc::{vec, vec::Vec};
 use bevy_ecs::{
@@ -26,39 +27,39 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-/// The store, made on first use.
+/// The store, made on first use. Parents and children are read from Bevy's components, and nothing follows how those
+/// change, until something asks for the pairs of `ChildOf`: [`index_children`].
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     fetch::store_mut_if(world, |_| true).unwrap_or_else(|world| {
-        bootstrap(world, Activity::Starting);
+        let observed = keys::may_observe_children(world);
+        bootstrap(world, if observed { ChildIndex::Importing } else { ChildIndex::None });
         // It was inserted, but an observer may have cleared the resources since.
         world.get_resource_or_insert_with(PairStore::with_built_ins).into_inner()
     })
 }
 
-/// Makes the store, if there is none, without taking relations into use: until something does, parents and children are
-/// read from Bevy's components, and nothing follows how those change.
-pub(crate) fn prepare(world: &mut World) {
-    if fetch::store(world).is_none() {
-        let activity = if keys::are_observed(world) { Activity::Starting } else { Activity::Idle };
-        bootstrap(world, activity);
-    }
-}
-
-/// [`ensure_store`] for what uses relations. From then on an index of parents and children is kept, too.
+/// [`ensure_store`], with the pairs of `ChildOf`: for what may read or write those of any relation.
 #[inline]
-pub(crate) fn use_store(world: &mut World) -> &mut PairStore {
-    fetch::store_mut_if(world, |store| !store.is_idle()).unwrap_or_else(|world| {
-        end_idleness(world);
+pub(crate) fn use_all_relations(world: &mut World) -> &mut PairStore {
+    fetch::store_mut_if(world, |store| !store.lacks_children()).unwrap_or_else(|world| {
+        ensure_store(world);
+        index_children(world);
         ensure_store(world)
     })
 }
 
-/// Marks an entity that is alive, and takes relations into use.
+/// [`ensure_store`], with the pairs of `ChildOf` if that is what `relation` is.
+#[inline]
+pub(crate) fn use_relation(world: &mut World, relation: Entity) -> &mut PairStore {
+    let is_child_of = ensure_store(world).registry().of_entity(relation) == Some(CHILD_OF);
+    if is_child_of { use_all_relations(world) } else { ensure_store(world) }
+}
+
+/// Marks an entity that is alive.
 #[inline]
 pub(in crate::ops) fn mark_living(world: &mut World, entity: Entity) {
-    let is_ready =
-        |store: &PairStore| !store.is_idle() && store.participants().stripped_before(entity).is_none();
+    let is_ready = |store: &PairStore| store.participants().stripped_before(entity).is_none();
     match fetch::store_mut_if(world, is_ready) {
         Ok(store) if store.participants().is_marked(entity) => {}
         Ok(store) => {
@@ -66,49 +67,57 @@ pub(in crate::ops) fn mark_living(world: &mut World, entity: Entity) {
             participant::insert_marker(world, entity);
         }
         Err(world) => {
-            use_store(world);
+            ensure_store(world);
             participant::mark(world, entity);
         }
     }
 }
 
-/// Takes relations into use if the store is there and idle.
-#[inline]
-pub(crate) fn end_idleness(world: &mut World) {
-    if fetch::store(world).is_some_and(PairStore::is_idle) {
-        start(world);
+/// [`index_children`], if `pair` may be one of `ChildOf`.
+pub(crate) fn index_children_for(world: &mut World, pair: PairId) {
+    let Some(store) = fetch::store(world) else { return };
+    let relation = pair.relation().entity().map(|relation| store.registry().of_entity(relation));
+    if relation.is_none_or(|relation| relation == Some(CHILD_OF)) {
+        index_children(world);
     }
 }
 
-/// Builds the index of parents and children: the observers that keep it import what is there. No pair is inserted by
-/// that, so that no observer of pairs is triggered.
+/// Puts the pairs of `ChildOf` into the store, if there is one and it lacks them: the observers that follow Bevy's
+/// component import what is there. No pair is inserted by that, so that no observer of pairs is triggered.
+#[inline]
+pub(crate) fn index_children(world: &mut World) {
+    if fetch::store(world).is_some_and(PairStore::lacks_children) {
+        import_children(world);
+    }
+}
+
 #[cold]
-fn start(world: &mut World) {
+fn import_children(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
-    store.set_activity(Activity::Starting);
-    let start = Start(world);
-    watch::renew(start.0);
+    store.set_child_index(ChildIndex::Importing);
+    let import = Import(world);
+    watch::renew(import.0);
 }
 
 /// What is there is being imported. That ends when this is dropped, also by a panic in a user's observer.
-struct Start<'w>(&'w mut World);
+struct Import<'w>(&'w mut World);
 
-impl Drop for Start<'_> {
+impl Drop for Import<'_> {
     fn drop(&mut self) {
-        let store = fetch::store_mut(self.0).filter(|store| store.activity() == Activity::Starting);
-        store.into_iter().for_each(|store| store.set_activity(Activity::InUse));
+        let store = fetch::store_mut(self.0).filter(|store| store.child_index() == ChildIndex::Importing);
+        store.into_iter().for_each(|store| store.set_child_index(ChildIndex::Kept));
     }
 }
 
-/// While the store is idle, an observer of pairs is the one use of relations that does not come to this crate.
-fn spawn_idle_observer(world: &mut World) -> Vec<Entity> {
-    if !fetch::store(world).is_some_and(PairStore::is_idle) {
+/// While the store lacks the pairs of `ChildOf`, an observer of theirs is the one use that does not come to this crate.
+fn spawn_use_observer(world: &mut World) -> Vec<Entity> {
+    if !fetch::store(world).is_some_and(PairStore::lacks_children) {
         return Vec::new();
     }
     let observer = world.add_observer(|_: On<Insert<Observer>>, mut commands: Commands| {
         commands.queue(|world: &mut World| {
-            if keys::are_observed(world) {
-                use_store(world);
+            if keys::may_observe_children(world) {
+                index_children(world);
             }
         });
     });
@@ -117,12 +126,12 @@ fn spawn_idle_observer(world: &mut World) -> Vec<Entity> {
 
 /// Makes the store, the built-in relations and the observers that keep them going.
 #[cold]
-fn bootstrap(world: &mut World, activity: Activity) {
-    let start = Start(world);
-    let world = &mut *start.0;
+fn bootstrap(world: &mut World, child_index: ChildIndex) {
+    let import = Import(world);
+    let world = &mut *import.0;
     // From here on observers may use relations, also these: their numbers are taken.
     let mut store = PairStore::with_built_ins();
-    store.set_activity(activity);
+    store.set_child_index(child_index);
     world.insert_resource(store);
     world.init_resource::<NameIndex>();
     // Those of a store that is gone go with it.
@@ -131,7 +140,7 @@ fn bootstrap(world: &mut World, activity: Activity) {
     hide_prefabs(world);
     watch::install(world, keys::spawn_observers);
     watch::install(world, spawn_tick_observer);
-    watch::install(world, spawn_idle_observer);
+    watch::install_until_import(world, spawn_use_observer);
     watch::install(world, Participant::spawn_observers);
     entity_of_type(world, type_ref::<Tagged>());
     for register in [IsA::register, SlotOf::register, ChildOf::register] {

@@ -3,7 +3,7 @@
 use super::{
     constraints,
     entity::{entity_of_type, relation_id_of},
-    store::ensure_store,
+    store::{ensure_store, index_children},
     table,
 };
 use crate::{
@@ -55,6 +55,9 @@ pub(in crate::ops) fn apply_traits(
         let with = with.collect::<Result<Vec<Entity>, _>>()?;
         for &with in &with {
             relation_id_of(world, with)?;
+        }
+        if merged.one_of_rule().is_some() {
+            index_children(world);
         }
         let one_of = match merged.one_of_rule() {
             None => None,

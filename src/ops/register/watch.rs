@@ -14,6 +14,8 @@ use bevy_ecs::{entity::Entity, observer::Observer, resource::Resource, world::Wo
 struct Watch {
     observers: Vec<Entity>,
     spawn: fn(&mut World) -> Vec<Entity>,
+    /// Others are needed once the pairs of `ChildOf` are in the store.
+    until_import: bool,
     /// They are there, but others are needed by now.
     is_stale: bool,
 }
@@ -38,6 +40,17 @@ impl Watches {
 
 /// Spawns observers that must not go. `spawn` also brings up to date what they keep right.
 pub(crate) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
+    install_watch(world, spawn, false);
+}
+
+/// [`install`] of observers that are [renewed](renew) when the pairs of `ChildOf` come into the store.
+pub(in crate::ops) fn install_until_import(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
+    install_watch(world, spawn, true);
+}
+
+fn install_watch(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>, until_import: bool) {
+    let has_children = |world: &World| fetch::store(world).is_some_and(|store| !store.lacks_children());
+    let had_children = has_children(world);
     let observers = spawn(world);
     world.flush();
     for &observer in &observers {
@@ -51,7 +64,13 @@ pub(crate) fn install(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>) {
         }
     }
     if !observers.is_empty() {
-        world.get_resource_or_init::<Watches>().0.push(Watch { observers, spawn, is_stale: false });
+        // That runs users' code, which may have asked for children.
+        let is_stale = until_import && !had_children && has_children(world);
+        let watch = Watch { observers, spawn, until_import, is_stale };
+        world.get_resource_or_init::<Watches>().0.push(watch);
+        if is_stale {
+            mend(world);
+        }
     }
 }
 
@@ -86,21 +105,21 @@ pub(super) fn mend(world: &mut World) {
     respawn(world, broken);
 }
 
-/// Spawns all observers anew.
+/// Spawns the observers anew that others take the place of now that the pairs of `ChildOf` come into the store.
 pub(super) fn renew(world: &mut World) {
     let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
-    watches.0.iter_mut().for_each(|watch| watch.is_stale = true);
+    watches.0.iter_mut().for_each(|watch| watch.is_stale |= watch.until_import);
     mend(world);
 }
 
 fn respawn(world: &mut World, watches: Vec<Watch>) {
     let mut respawn = Respawn { world, left: watches };
-    while let Some(Watch { observers, spawn, .. }) = respawn.left.first() {
-        let (observers, spawn) = (observers.clone(), *spawn);
+    while let Some(&Watch { ref observers, spawn, until_import, .. }) = respawn.left.first() {
+        let observers = observers.clone();
         for observer in observers {
             let _ = respawn.world.try_despawn(observer);
         }
-        install(respawn.world, spawn);
+        install_watch(respawn.world, spawn, until_import);
         respawn.left.remove(0);
     }
 }

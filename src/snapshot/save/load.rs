@@ -14,10 +14,10 @@ use crate::{
     id::{RelationId, StoredPair},
     mirror,
     ops::{
-        AttemptedPair, Operation, Restoration, WantedPairs, WantedSource, WantedValue, entity_of_type_id,
-        relation_id_of, use_store,
+        AttemptedPair, Operation, Restoration, WantedPairs, WantedSource, WantedValue, ensure_store,
+        entity_of_type_id, relation_id_of, use_all_relations,
     },
-    relation::ColumnRef,
+    relation::{CHILD_OF, ColumnRef},
     snapshot::{apply::AppliedPairs, made::Made, pairs::NO_INDEX},
     store::PairStore,
 };
@@ -87,7 +87,7 @@ impl SavedPairs {
         world: &mut World,
         mut find: impl FnMut(&World, usize, &SavedEntity) -> Option<Entity>,
     ) -> Result<LoadedPairs, LoadError> {
-        use_store(world);
+        ensure_store(world);
         self.migrate(world)?;
         self.check()?;
         let slots = self.register_slots(world)?;
@@ -183,6 +183,16 @@ impl SavedPairs {
 
     /// The relations that are listed.
     fn relations(&self, world: &mut World) -> Result<Vec<RelationId>, LoadError> {
+        let ids = self.find_relations(world)?;
+        if ids.contains(&CHILD_OF) && ensure_store(world).lacks_children() {
+            use_all_relations(world);
+            // That runs users' code: the store may be another.
+            return self.find_relations(world);
+        }
+        Ok(ids)
+    }
+
+    fn find_relations(&self, world: &mut World) -> Result<Vec<RelationId>, LoadError> {
         with_names(world, |names| {
             let mut ids = Vec::with_capacity(self.relations.len());
             for relation in &self.relations {

@@ -19,7 +19,7 @@ use self::{
 };
 use crate::{
     fetch::CursorState,
-    ops::{relation_id, use_store},
+    ops::{ensure_store, relation_id},
     relation::{ExclusiveRelation, TraversableRelation},
     store::{PairStore, RelationIndex},
 };
@@ -200,7 +200,7 @@ where
 
     fn init_state(world: &mut World) -> Self::State {
         let id = relation_id::<R>(world);
-        let store = use_store(world);
+        let store = ensure_store(world);
         assert!(
             store.registry().entry(id).traits.is_traversable(),
             "`{}` cannot be followed by `CascadeQuery`: an entity may point to itself",

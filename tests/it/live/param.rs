@@ -305,6 +305,8 @@ fn nothing_is_noted_any_more_for_a_system_that_is_gone() {
     let mut app = App::new();
     app.add_plugins(RelationsPlugin);
     prepare(app.world_mut());
+    // An expression makes the index of children, which stays.
+    app.world_mut().register_relation::<ChildOf>().unwrap();
     let observers = |app: &mut App| {
         let mut observers = app.world_mut().query::<&Observer>();
         observers.iter(app.world()).count()
