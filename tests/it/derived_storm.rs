@@ -257,10 +257,9 @@ fn act(world: &mut World, depth: u32) {
             if let Ok(snapshot) = PairSnapshot::take(
                 world,
                 PairFilter::none().relation::<Weighs>().relation::<Equips>().relation::<Hauls>(),
-            ) {
-                if let Ok(saved) = snapshot.to_saved(world) {
-                    world.resource_mut::<Known>().saved = Some(saved);
-                }
+            ) && let Ok(saved) = snapshot.to_saved(world)
+            {
+                world.resource_mut::<Known>().saved = Some(saved);
             }
         }
         16 => {
@@ -322,10 +321,9 @@ fn act(world: &mut World, depth: u32) {
         27 => {
             if world.entities().contains_spawned(target)
                 && let Ok(mut entity) = world.get_entity_mut(source)
+                && source != target
             {
-                if source != target {
-                    entity.insert(CrewOf(target));
-                }
+                entity.insert(CrewOf(target));
             }
         }
         28 => {
@@ -389,7 +387,7 @@ fn prepare(seed: usize) -> Bed {
     world.register_component_name::<Laden>("Laden");
     world.register_component_name::<Wreck>("Wreck");
     macro_rules! mirror { ($($r:ident),*) => { $(world.mirror_pairs::<$r>().unwrap();)* }; }
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         mirrored!(mirror!());
         world.mirror_runtime_pairs();
     }
@@ -432,7 +430,7 @@ fn prepare(seed: usize) -> Bed {
             Insert<Propagated<Below, Mass>>
         );
     }
-    if seed % 3 != 0 {
+    if !seed.is_multiple_of(3) {
         world.add_observer(|_: On<PairInserted<Wildcard>>, commands: Commands| perhaps(commands));
         world.add_observer(|_: On<PairRemoved<Wildcard>>, commands: Commands| perhaps(commands));
     }
@@ -472,7 +470,7 @@ fn check(bed: &mut Bed, seed: usize) {
     world.update_rollups();
     world.update_propagation();
     macro_rules! mirror { ($($r:ident),*) => { $(check_mirror::<$r>(world);)* }; }
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         mirrored!(mirror!());
     }
     let b = world.pairs::<Below>();

@@ -3,7 +3,7 @@
 use crate::common::Random;
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
-    expr::{CompiledExpr, ExprRunError, FieldId, PairExpr},
+    expr::{CompiledExpr, ExprRunError, FieldId, PairExpr, WriteFieldError},
     prelude::*,
     relation::{Prefab, RelationStorage},
 };
@@ -300,6 +300,33 @@ fn what_may_not_be_written_is_refused_with_the_field_and_the_reason() {
     assert!(said[0].starts_with("field 0, `") && said[0].contains("is no `"), "{}", said[0]);
     assert_eq!(said[1], format!("field 1, `[in] {fuel}`, may only be read"));
     assert_eq!(said[2..], ["field 2 is not set in this row", "field 3 is not set in this row"]);
+}
+
+/// Whether a field may be written does not depend on the row.
+#[test]
+fn a_field_of_a_variable_is_read_only_also_where_the_variable_is_this() {
+    #[derive(Relation)]
+    struct Faces;
+
+    let mut world = World::new();
+    let [a, b] = [(); 2].map(|()| world.spawn(Fuel(1)).id());
+    let (faces, fuel) = (relation::<Faces>(&mut world), id::<Fuel>(&mut world));
+    for (source, target) in [(a, a), (a, b), (b, a)] {
+        world.insert_pair(source, Faces, target).unwrap();
+    }
+    for text in [format!("({faces}, $x), {fuel}($x)"), format!("({faces}, $x), {fuel}($x), $x == $this")] {
+        let mut rows = 0;
+        let mut expr = compile(&mut world, &text);
+        expr.for_each_mut(&mut world, |mut row| {
+            rows += 1;
+            assert!(matches!(row.get_mut::<Fuel>(1), Err(WriteFieldError::ReadOnly { .. })), "{text}");
+        })
+        .unwrap();
+        assert!(rows > 0);
+    }
+    let mut expr = compile(&mut world, &format!("({faces}, $x), [inout] {fuel}($x)"));
+    expr.for_each_mut(&mut world, |mut row| row.get_mut::<Fuel>(1).unwrap().0 += 1).unwrap();
+    assert_eq!([a, b].map(|entity| world.get::<Fuel>(entity).unwrap().0), [3, 2]);
 }
 
 #[test]

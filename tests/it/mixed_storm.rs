@@ -409,7 +409,7 @@ fn prepare(seed: usize) -> Bed {
             $(world.add_observer(|_: On<bevy_ecs::lifecycle::$event<$component>>, commands: Commands| perhaps(commands));)*
         };
     }
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         on_component!(Add<Laden>, Remove<Laden>, Insert<Wreck>, Discard<Wreck>, Despawn<Mass>, Add<Mass>);
     }
     if seed % 4 != 3 {

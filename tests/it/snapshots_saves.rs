@@ -296,6 +296,45 @@ fn a_save_of_some_sources_keeps_the_other_symmetric_pairs_of_their_targets() {
     world.check_pairs().unwrap();
 }
 
+/// Which direction of a symmetric pair has the value depends on the ids of the entities: not so in a save.
+#[test]
+fn values_of_symmetric_pairs_are_saved_alike_whichever_end_was_spawned_first() {
+    #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    #[relation(symmetric)]
+    struct Treaty(u32);
+
+    let registered = || {
+        let mut world = World::new();
+        register_types(&mut world);
+        world.resource::<AppTypeRegistry>().write().register::<Treaty>();
+        world.register_relation::<Treaty>().unwrap();
+        world
+    };
+    let mut first = registered();
+    let states = [3, 1, 2].map(|id| first.spawn(SaveId(id)).id());
+    for (number, (a, b)) in [(0, 1), (0, 2), (1, 2), (2, 2)].into_iter().enumerate() {
+        first.insert_pair(states[a], Treaty(number as u32), states[b]).unwrap();
+    }
+    let saved = |world: &mut World| {
+        let snapshot = take(world);
+        to_ron(world, &snapshot.to_saved(world).unwrap())
+    };
+    let text = saved(&mut first);
+    for spawned_before in 0..2 {
+        let mut world = registered();
+        // Other ids.
+        (0..spawned_before).for_each(|_| _ = world.spawn_empty());
+        let loaded = from_ron(&world, &text).unwrap().load(&mut world).unwrap();
+        assert_eq!(loaded.applied.inserted, 7);
+        let of = |id: u64| loaded.entities[id as usize - 1];
+        for (a, b, number) in [(3, 1, 0), (3, 2, 1), (1, 2, 2), (2, 2, 3)] {
+            assert_eq!(world.pair_value::<Treaty>(of(a), of(b)), Some(&Treaty(number)));
+            assert_eq!(world.pair_value::<Treaty>(of(b), of(a)), Some(&Treaty(number)));
+        }
+        assert_eq!(saved(&mut world), text);
+    }
+}
+
 #[test]
 fn with_inserted_ids_a_save_is_loaded_into_the_world_that_it_is_of() {
     let mut world = World::new();

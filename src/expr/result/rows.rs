@@ -404,7 +404,7 @@ impl<'a> Row<'a> {
         let may = match self.field_access(field) {
             Some(FieldAccess::InOut | FieldAccess::Out) => true,
             Some(FieldAccess::In | FieldAccess::None) => false,
-            None => is_exclusive && self.this() == Some(source),
+            None => is_exclusive && self.this() == Some(source) && !self.is_variable(shape.source),
         };
         if !may {
             return Err(WriteFieldError::read_only(self.executor, field));
@@ -414,6 +414,16 @@ impl<'a> Row<'a> {
             return Err(WriteFieldError::OtherType { field, term, component });
         }
         Ok(source)
+    }
+
+    /// Whether a field is of a variable other than `$this`, which may be the same entity in some rows.
+    fn is_variable(&self, source: Option<Operand>) -> bool {
+        let Some(Operand::Column(column)) = source.filter(|&source| source != Operand::Column(Var::THIS.0))
+        else {
+            return false;
+        };
+        let variable = self.executor.query().variables.get(usize::from(column));
+        variable.is_some_and(|variable| !variable.name.is_empty())
     }
 
     /// The value of the pair that a field was matched by.

@@ -295,6 +295,9 @@ impl Writer<'_> {
         }
         // By source; stable, so that targets keep their order.
         pairs.sort_by_key(|pair| pair.source);
+        if self.names.store.relation(kept.id).is_symmetric() {
+            move_values_of_mirrors(&mut pairs);
+        }
         let orders = kept.orders.iter();
         let orders = orders.map(|(target, sources)| {
             let saved = sources.iter().filter(|&&source| !self.is_left_out(source));
@@ -321,6 +324,26 @@ impl Writer<'_> {
             return Err(SaveError::EntitiesNotMapped { relation: relation(), type_name });
         }
         Ok(Some(reflected))
+    }
+}
+
+/// A symmetric pair has its value in one direction: in a save in that from the lower number, which does not depend on the
+/// ids that the ends have in the world. `pairs` are in the order of their sources.
+fn move_values_of_mirrors(pairs: &mut [SavedPair]) {
+    for at in 0..pairs.len() {
+        let SavedPair { source, target, .. } = pairs[at];
+        if source <= target || pairs[at].value.is_none() {
+            continue;
+        }
+        let first = pairs.partition_point(|pair| pair.source < target);
+        let mirror = pairs[first..]
+            .iter()
+            .take_while(|pair| pair.source == target)
+            .position(|pair| pair.target == source);
+        if let Some(mirror) = mirror {
+            let value = pairs[at].value.take();
+            pairs[first + mirror].value = value;
+        }
     }
 }
 

@@ -1,13 +1,15 @@
-//! Bevy's own hierarchy in a plain app, and in one with our plugin that makes no use of it.
+//! Bevy's own hierarchy in a plain app, and in one with our plugin: that makes no use of it, that uses another relation,
+//! that reads children as pairs.
 
 use super::repeats;
 use crate::{
     harness::{Contestant, Stopwatch, Workload},
+    ours::Likes,
     random::Random,
 };
 use bevy_app::App;
 use bevy_ecs::{component::Component, entity::Entity, hierarchy::ChildOf, world::World};
-use bevy_relations::RelationsPlugin;
+use bevy_relations::{RelationsPlugin, prelude::*};
 use std::mem;
 
 #[derive(Component, Clone, Copy)]
@@ -16,13 +18,32 @@ struct Node(#[expect(dead_code, reason = "only moved around")] [f32; 4]);
 /// How many children a node of the tree has.
 const FANOUT: usize = 5;
 
-fn app(with_plugin: bool) -> App {
+/// What an app does with this crate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Usage {
+    None,
+    Plugin,
+    /// It has a pair of another relation.
+    Pairs,
+    /// It reads children as pairs, so that an index follows them.
+    Children,
+}
+
+fn app(usage: Usage) -> App {
     let mut app = App::new();
-    if with_plugin {
+    if usage != Usage::None {
         app.add_plugins(RelationsPlugin);
     }
     app.finish();
     app.cleanup();
+    let world = app.world_mut();
+    if usage == Usage::Pairs {
+        let target = world.spawn_empty().id();
+        world.spawn(Pair(Likes, target));
+    }
+    if usage == Usage::Children {
+        world.register_relation::<ChildOf>().expect("it is one from the beginning");
+    }
     app
 }
 
@@ -51,8 +72,10 @@ pub(super) fn despawn(size: usize) -> Workload {
 
 fn workload(id: &'static str, size: usize, part: Part) -> Workload {
     let contestants = vec![
-        Contestant::new("bevy", move || tree(size, part, false)),
-        Contestant::new("ours", move || tree(size, part, true)).goal("bevy", 1.0 / 1.15),
+        Contestant::new("bevy", move || tree(size, part, Usage::None)),
+        Contestant::new("ours", move || tree(size, part, Usage::Plugin)).goal("bevy", 1.0 / 1.15),
+        Contestant::new("ours pairs", move || tree(size, part, Usage::Pairs)).goal("bevy", 1.0 / 1.15),
+        Contestant::new("ours index", move || tree(size, part, Usage::Children)),
     ];
     let elements = if part == Part::Move { moves(size).len() } else { size };
     Workload { id, size, elements: elements * repeats(size), contestants }
@@ -66,8 +89,8 @@ fn moves(size: usize) -> Vec<(usize, usize)> {
     leaves.collect::<Vec<_>>().into_iter().map(|leaf| (leaf, random.below(inner))).collect()
 }
 
-fn tree(size: usize, part: Part, with_plugin: bool) -> impl FnMut(&mut Stopwatch) -> u64 {
-    let mut world = mem::take(app(with_plugin).world_mut());
+fn tree(size: usize, part: Part, usage: Usage) -> impl FnMut(&mut Stopwatch) -> u64 {
+    let mut world = mem::take(app(usage).world_mut());
     let moves = moves(size);
     let mut nodes: Vec<Entity> = Vec::with_capacity(size);
     move |watch| {
@@ -108,9 +131,9 @@ fn tree(size: usize, part: Part, with_plugin: bool) -> impl FnMut(&mut Stopwatch
 /// An update of an app that does nothing.
 pub(super) fn frame() -> Workload {
     const FRAMES: usize = 1_000;
-    let contestants = [("bevy", false), ("ours", true)].map(|(name, with_plugin)| {
+    let contestants = [("bevy", Usage::None), ("ours", Usage::Plugin)].map(|(name, usage)| {
         Contestant::new(name, move || {
-            let mut app = app(with_plugin);
+            let mut app = app(usage);
             move |watch: &mut Stopwatch| {
                 watch.time_threads(|| (0..FRAMES).for_each(|_| app.update()));
                 0
