@@ -48,11 +48,14 @@ use core::any::{TypeId, type_name};
 /// App::new().add_plugins(RelationsPlugin).run();
 /// ```
 ///
-/// A world takes relations into use by itself, on their first use: from then on an index of parents and children, the
-/// pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is kept, too. The plugin does what is needed once per frame: it
-/// keeps reads of depths constant by settling them at the beginning of each, and it keeps the despawn of deep
-/// hierarchies off the stack. An app that never uses relations pays little: what is asked of a shared world about
-/// parents and children, before anything else was, is read from Bevy's components.
+/// The plugin does what is needed once per frame: it keeps reads of depths constant by settling them at the beginning of
+/// each, and it keeps the despawn of deep hierarchies off the stack.
+///
+/// An index of parents and children, the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is made when something asks
+/// for them, and kept from then on: a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of
+/// a pair of `ChildOf` by this crate, a rule of another relation about children, or an observer of pairs of `ChildOf` or of all
+/// relations. An app that uses other relations only does not pay for it. What is asked of a `&World` before is read from
+/// Bevy's components.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RelationsPlugin;
 

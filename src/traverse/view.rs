@@ -171,7 +171,7 @@ impl<'w, 's> RelationView<'w, 's> {
         }
     }
 
-    /// Number of pairs. Constant time, once [relations are in use](crate::RelationsPlugin).
+    /// Number of pairs. Constant time; O(children) for `ChildOf` without an [index](crate::RelationsPlugin).
     pub fn len(&self) -> usize {
         match self.index {
             Some(index) => index.len(),

@@ -359,6 +359,23 @@ fn what_asks_for_children_finds_them_among_pairs_of_other_relations() {
     }
 }
 
+/// Systems that were initialised before do not ask anew.
+#[test]
+fn a_store_that_takes_the_place_of_another_has_the_children() {
+    let mut world = World::new();
+    let [root, other] = [(); 2].map(|()| world.spawn_empty().id());
+    let child = world.spawn(ChildOf(root)).id();
+    world.insert_pair(child, Likes, other).unwrap();
+    let system = world.register_system(move |children: Pairs<ChildOf>, all: AnyPairs| {
+        (children.target(child), all.has(child, PairId::with_target(root)))
+    });
+    assert_eq!(world.run_system(system).unwrap(), (Some(root), true));
+    world.clear_resources();
+    world.insert_pair(child, Likes, other).unwrap();
+    assert_eq!(world.run_system(system).unwrap(), (Some(root), true));
+    world.check_pairs().unwrap();
+}
+
 /// What is hidden from queries is no less a child.
 #[test]
 fn children_that_queries_leave_out_are_found_by_the_index() {

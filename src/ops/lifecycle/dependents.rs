@@ -1,10 +1,7 @@
 //! What goes along with entities that are despawned, before any of it is.
 
 use super::component;
-use crate::{
-    fetch, id::RelationId, ops::register::participant, relation::CleanupPolicy, store::PairStore,
-    traverse::Hierarchy,
-};
+use crate::{fetch, id::RelationId, relation::CleanupPolicy, store::PairStore, traverse::Hierarchy};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet},
@@ -209,22 +206,22 @@ fn collect_post_order(
 
 /// Notes visits of entities, up to one for which it is not the first. One that is not known, and may be dead, is not
 /// visited.
+///
+/// As long as children are found in Bevy's components, most are not known, and are made so. But for one with the index of
+/// a dead entity that still is: Bevy despawns it with its parent.
 fn visit_all(world: &mut DeferredWorld<'_>, entities: &[Entity]) -> bool {
-    let Some(store) = fetch::deferred_store(world) else { return false };
-    if store.lacks_children() {
-        return entities.iter().all(|&entity| visit_unfollowed(world, entity));
+    let lacks_children = fetch::store(world).is_some_and(PairStore::lacks_children);
+    if lacks_children && !entities.iter().all(|&entity| world.entities().contains_spawned(entity)) {
+        return false;
     }
-    entities.iter().all(|&entity| store.participants_mut().visit(entity))
-}
-
-/// Makes an entity known, if it is alive, and notes a visit: as long as children are found in Bevy's components, most are not
-/// known.
-fn visit_unfollowed(world: &mut DeferredWorld<'_>, entity: Entity) -> bool {
-    participant::claim(world, entity);
-    let is_alive = world.entities().contains_spawned(entity);
-    let Some(store) = fetch::deferred_store(world).filter(|_| is_alive) else { return false };
-    store.participants_mut().note(entity);
-    store.participants_mut().visit(entity)
+    let Some(store) = fetch::deferred_store(world) else { return false };
+    let participants = store.participants_mut();
+    entities.iter().all(|&entity| {
+        if lacks_children && participants.stripped_before(entity).is_none() {
+            participants.note(entity);
+        }
+        participants.visit(entity)
+    })
 }
 
 fn unvisit(world: &mut DeferredWorld<'_>, order: &[Entity]) {

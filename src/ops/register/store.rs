@@ -32,8 +32,10 @@ use bevy_ecs::{
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     fetch::store_mut_if(world, |_| true).unwrap_or_else(|world| {
-        let observed = keys::may_observe_children(world);
-        bootstrap(world, if observed { ChildIndex::Importing } else { ChildIndex::None });
+        // Systems that were initialised with a former store count on an index.
+        let has_had_one = world.component_id::<Participant>().is_some();
+        let is_needed = has_had_one || keys::may_observe_children(world);
+        bootstrap(world, if is_needed { ChildIndex::Importing } else { ChildIndex::None });
         // It was inserted, but an observer may have cleared the resources since.
         world.get_resource_or_insert_with(PairStore::with_built_ins).into_inner()
     })
