@@ -1,7 +1,7 @@
 //! Random histories of relations with rules of ends, keys, values, companions, counted sources and storages at once, before observers
 //! that do more of the same, or narrowed ones that leave the fast path to the others. No reference says what comes of it. What must hold
 //! after each step: all ways of reading agree, values are dropped once, events and deltas add up to what is there, a pair is there when its
-//! insertion or removal is told, a source has one pair per key, ends are what they must be once they were looked at, and kept rows are
+//! insertion or removal is observed, a source has one pair per key, ends are what they must be once they were looked at, and kept rows are
 //! those of a run from scratch. `SEED=n cargo test --test it mixed_storm` tries other histories.
 
 use crate::common::{Random, fewer, take_reported_errors, world_that_records_errors};
