@@ -19,7 +19,7 @@
 //! assert_eq!(diagnostics.get(&PAIRS).and_then(|pairs| pairs.value()), Some(1.0));
 //! ```
 
-use crate::fetch;
+use crate::{fetch, ops::use_all_relations};
 use alloc::{format, string::ToString, vec::Vec};
 use bevy_app::{App, Last, Plugin};
 use bevy_diagnostic::{Diagnostic, DiagnosticMeasurement, DiagnosticPath, DiagnosticsStore};
@@ -57,6 +57,8 @@ fn path(name: &str, what: &str) -> DiagnosticPath {
 
 /// Measures in each frame, in [`Last`], how many pairs there are and how often they change, of all relations and of each.
 ///
+/// It counts the pairs of `ChildOf`, too, so that an [index](crate::RelationsPlugin) of them is kept.
+///
 /// In the book: [Asking a running app](crate::book::remote).
 ///
 /// # Complexity
@@ -68,6 +70,7 @@ impl Plugin for RelationsDiagnosticsPlugin {
         let mut store = app.world_mut().get_resource_or_init::<DiagnosticsStore>();
         store.add(Diagnostic::new(PAIRS).with_smoothing_factor(0.0));
         store.add(Diagnostic::new(CHANGES).with_suffix("/s"));
+        use_all_relations(app.world_mut());
         app.add_systems(Last, measure);
     }
 }
