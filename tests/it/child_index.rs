@@ -359,6 +359,53 @@ fn what_asks_for_children_finds_them_among_pairs_of_other_relations() {
     }
 }
 
+/// What is refused where the store has the children is refused where it lacks them, and changes nothing.
+#[test]
+fn bad_input_about_children_is_refused_alike_with_and_without_an_index() {
+    type Attempt = fn(&mut World, &[Entity]) -> String;
+    let attempts: [Attempt; 9] = [
+        |world, all| format!("{:?}", world.insert_pair(all[0], ChildOf(all[2]), all[2]).is_err()),
+        |world, all| format!("{:?}", world.insert_pair(all[0], ChildOf(all[0]), all[0]).is_err()),
+        |world, all| format!("{:?}", world.insert_pair(all[0], ChildOf(all[3]), all[3]).is_err()),
+        |world, all| format!("{:?}", world.insert_pair(all[3], ChildOf(all[0]), all[0]).is_err()),
+        |world, all| {
+            let child_of = world.get_entity_of::<ChildOf>().unwrap();
+            format!("{:?}", world.insert_pair_by_id(all[0], (child_of, all[2])).is_err())
+        },
+        |world, all| format!("{:?}", world.remove_pairs_by_id(all[3], PairId::ALL) == 0),
+        |world, all| format!("{:?}", world.despawn_with_dependents(all[3]).is_err()),
+        |world, _| {
+            let child_of = world.get_entity_of::<ChildOf>().unwrap();
+            let refused = world.set_traits(child_of, RelationTraits::new().symmetric());
+            format!("{:?}", refused.is_err() && world.despawn_with_dependents(child_of).is_err())
+        },
+        |world, all| {
+            let text = PairExpr::parse("(ChildOf, $x), $x(").err().map(|error| error.to_string());
+            let dead = world.insert_expr(all[3], "(ChildOf, Nowhere)").is_err();
+            format!(
+                "{:?}",
+                text.is_some() && dead && world.insert_expr(all[0], "(ChildOf, Nowhere)").is_err()
+            )
+        },
+    ];
+    for (number, attempt) in attempts.into_iter().enumerate() {
+        for has_index in [true, false] {
+            let (mut app, entities) = app(has_index, 4);
+            let world = app.world_mut();
+            // The parent, its child, and that of this one; a dead one.
+            world.entity_mut(entities[1]).insert(ChildOf(entities[0]));
+            world.entity_mut(entities[2]).insert(ChildOf(entities[1]));
+            world.insert_pair(entities[1], Likes, entities[2]).unwrap();
+            world.despawn(entities[3]);
+            let before = state(world, &entities);
+            assert_eq!(attempt(world, &entities), "true", "{number}, {has_index}");
+            assert_eq!(state(world, &entities), before, "{number}, {has_index}");
+            world.check_pairs().unwrap();
+            assert_eq!(take_reported_errors().len(), 0, "{number}, {has_index}");
+        }
+    }
+}
+
 /// Systems that were initialised before do not ask anew.
 #[test]
 fn a_store_that_takes_the_place_of_another_has_the_children() {

@@ -5,7 +5,11 @@ use bevy_ecs::{
     error::{BevyError, ErrorContext, FallbackErrorHandler, Severity},
     prelude::*,
 };
-use bevy_relations::prelude::*;
+use bevy_relations::{
+    expr::{CompiledExpr, Row},
+    live::LiveExpr,
+    prelude::*,
+};
 use core::{cell::RefCell, num::NonZeroUsize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -256,5 +260,27 @@ pub(crate) const fn size(full: usize, interpreted: usize) -> usize {
         None => full,
         Some(_) if full / 10 > interpreted => full / 10,
         Some(_) => interpreted,
+    }
+}
+
+/// Does something to an entity if it is alive.
+pub(crate) fn if_alive(world: &mut World, entity: Entity, act: impl FnOnce(&mut EntityWorldMut<'_>)) {
+    if let Ok(mut entity) = world.get_entity_mut(entity) {
+        act(&mut entity);
+    }
+}
+
+/// The rows of live expressions are those of a run from scratch.
+#[track_caller]
+pub(crate) fn check_live_rows(world: &mut World, live: &mut [(LiveExpr, CompiledExpr)], texts: &[&str]) {
+    for ((live, compiled), text) in live.iter_mut().zip(texts) {
+        live.update(world).unwrap();
+        let describe = |row: Row<'_>| format!("{row:?}");
+        let mut kept: Vec<String> = live.rows(world).unwrap().map(describe).collect();
+        let mut fresh = Vec::new();
+        compiled.for_each(world, |row| fresh.push(describe(row))).unwrap();
+        kept.sort_unstable();
+        fresh.sort_unstable();
+        assert_eq!(kept, fresh, "{text}");
     }
 }

@@ -2,7 +2,13 @@
 //! propagated components and islands, before observers that do more of the same. After each step everything that is derived from pairs
 //! is what it has to be, and giving back what is there changes nothing. `SEED=n cargo test --test it derived_storm` tries other histories.
 
-use crate::common::{Random, all_entities, fewer, take_reported_errors, world_that_records_errors};
+use crate::{
+    common::{
+        Random, all_entities, check_live_rows, fewer, if_alive, take_reported_errors, unpaid::CrewOf,
+        world_that_records_errors,
+    },
+    operations_storm::check_mirror,
+};
 use bevy_ecs::{
     entity::{EntityCloner, EntityHashMap},
     entity_disabling::Disabled,
@@ -63,13 +69,6 @@ valued!(
 #[derive(Relation, Reflect, Clone, Debug, PartialEq, Default)]
 #[relation(key = u8, target(!Wreck))]
 struct Equips(u8, u32);
-
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 thread_local! {
     static RANDOM: RefCell<Random> = const { RefCell::new(Random(1)) };
@@ -149,25 +148,15 @@ fn act(world: &mut World, depth: u32) {
                     let new = world.spawn((Mass(2), Laden, Pair($new, target), Pair($new, third))).id();
                     replace(world, source, new);
                 }
-                6 => {
-                    if let Ok(mut entity) = world.get_entity_mut(source) {
-                        entity.insert((Pair($new, target), Laden));
-                    }
-                }
+                6 => if_alive(world, source, |entity| _ = entity.insert((Pair($new, target), Laden))),
                 7 => _ = world.remove_pair::<$relation>(source, target),
                 8 => _ = world.remove_pairs::<$relation>(source),
                 9 => _ = world.replace_targets(source, [($new, target), ($new, third)]),
                 10 => _ = world.move_sources::<$relation>(source, target),
-                11 => {
-                    if let Ok(mut entity) = world.get_entity_mut(source) {
-                        entity.insert(MirroredPairs::from_iter([($new, target), ($new, third)]));
-                    }
-                }
-                12 => {
-                    if let Ok(mut entity) = world.get_entity_mut(source) {
-                        entity.remove::<MirroredPairs<$relation>>();
-                    }
-                }
+                11 => if_alive(world, source, |entity| {
+                    _ = entity.insert(MirroredPairs::from_iter([($new, target), ($new, third)]))
+                }),
+                12 => if_alive(world, source, |entity| _ = entity.remove::<MirroredPairs<$relation>>()),
                 13 => {
                     let new = world.spawn((Mass(1), MirroredPairs::from_iter([($new, target)]))).id();
                     replace(world, third, new);
@@ -202,31 +191,11 @@ fn act(world: &mut World, depth: u32) {
                 replace(world, target, clone);
             }
         }
-        3 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.clear();
-            }
-        }
-        4 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.insert(Laden);
-            }
-        }
-        5 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.remove::<Laden>();
-            }
-        }
-        6 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.insert(Wreck);
-            }
-        }
-        7 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.remove::<Wreck>();
-            }
-        }
+        3 => if_alive(world, source, |entity| _ = entity.clear()),
+        4 => if_alive(world, source, |entity| _ = entity.insert(Laden)),
+        5 => if_alive(world, source, |entity| _ = entity.remove::<Laden>()),
+        6 => if_alive(world, source, |entity| _ = entity.insert(Wreck)),
+        7 => if_alive(world, source, |entity| _ = entity.remove::<Wreck>()),
         8 => {
             let relation = world.resource::<Known>().runtime;
             match way {
@@ -326,11 +295,7 @@ fn act(world: &mut World, depth: u32) {
                 entity.insert(CrewOf(target));
             }
         }
-        28 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.remove::<CrewOf>();
-            }
-        }
+        28 => if_alive(world, source, |entity| _ = entity.remove::<CrewOf>()),
         29 if way < 3 => {
             let relation =
                 [world.entity_of::<Equips>(), world.entity_of::<Guides>(), world.entity_of::<Tows>()];
@@ -436,22 +401,6 @@ fn prepare(seed: usize) -> Bed {
     }
     Bed { world, live }
 }
-fn check_mirror<R: MirroredRelation + PartialEq + core::fmt::Debug>(world: &World) {
-    for entity in all_entities(world) {
-        let pairs: Vec<(Entity, Option<R>)> = world
-            .pairs::<R>()
-            .targets(entity)
-            .map(|target| (target, world.pair_value::<R>(entity, target).cloned()))
-            .collect();
-        let component = world.get::<MirroredPairs<R>>(entity);
-        let shown: Vec<(Entity, Option<R>)> = component
-            .into_iter()
-            .flat_map(|c| &c.pairs)
-            .map(|pair| (pair.target.entity().expect("no types are targets"), pair.value.clone()))
-            .collect();
-        assert_eq!(shown, pairs, "what {entity} shows");
-    }
-}
 fn pairs_below(world: &World, entity: Entity, total: &mut u64, count: &mut u64) {
     let pairs = world.pairs::<Supplies>();
     for source in pairs.sources(entity) {
@@ -514,16 +463,7 @@ fn check(bed: &mut Bed, seed: usize) {
     }
     BUDGET.set(budget);
     assert_eq!(before, crate::common::dump(world));
-    for ((live, compiled), text) in live.iter_mut().zip(LIVE) {
-        live.update(world).unwrap();
-        let describe = |row: bevy_relations::expr::Row<'_>| format!("{row:?}");
-        let mut kept: Vec<String> = live.rows(world).unwrap().map(describe).collect();
-        let mut fresh = Vec::new();
-        compiled.for_each(world, |row| fresh.push(describe(row))).unwrap();
-        kept.sort_unstable();
-        fresh.sort_unstable();
-        assert_eq!(kept, fresh, "{text}");
-    }
+    check_live_rows(world, live, &LIVE);
 }
 #[test]
 fn what_is_derived_from_pairs_with_rules_is_right_whatever_observers_do() {

@@ -3,7 +3,7 @@
 //!
 //! Beside that, what was there before the first use, or while observers of this crate were gone, is imported whatever disables it.
 
-use crate::common::{panic_message, spawn, take_reported_errors, world_that_records_errors};
+use crate::common::{panic_message, spawn, take_reported_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_ecs::{
     entity_disabling::Disabled,
     error::FallbackErrorHandler,
@@ -55,12 +55,6 @@ struct Teams;
 #[derive(Relation)]
 #[relation(target(City), on_missing = Insert, with = Likes)]
 struct Founds;
-#[derive(Component)]
-#[relationship(relationship_target = Crew)]
-struct CrewOf(Entity);
-#[derive(Component)]
-#[relationship_target(relationship = CrewOf)]
-struct Crew(Vec<Entity>);
 
 type Operation = fn(&mut World, [Entity; 4]);
 const OPERATIONS: [(&str, Operation); 26] = [

@@ -4,7 +4,7 @@
 //! insertion or removal is observed, a source has one pair per key, ends are what they must be once they were looked at, and kept rows are
 //! those of a run from scratch. `SEED=n cargo test --test it mixed_storm` tries other histories.
 
-use crate::common::{Random, fewer, take_reported_errors, world_that_records_errors};
+use crate::common::{Random, fewer, if_alive, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{entity::EntityCloner, prelude::*, system::SystemState};
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr},
@@ -199,11 +199,7 @@ fn act(world: &mut World, depth: u32) {
                     let new = world.spawn(bundle).id();
                     replace(world, source, new);
                 }
-                6 => {
-                    if let Ok(mut entity) = world.get_entity_mut(source) {
-                        entity.insert((Pair($new, target), Laden));
-                    }
-                }
+                6 => if_alive(world, source, |entity| _ = entity.insert((Pair($new, target), Laden))),
                 7 => _ = world.remove_pair::<$relation>(source, target),
                 8 => _ = world.remove_pair_batch::<$relation>([(source, target), (target, source)]),
                 9 => _ = world.remove_pairs::<$relation>(source),
@@ -221,9 +217,7 @@ fn act(world: &mut World, depth: u32) {
                     world.remove_pairs_everywhere((relation, target));
                 }
                 _ => {
-                    if let Ok(mut entity) = world.get_entity_mut(source) {
-                        _ = entity.insert_pairs([($new, target), ($new, third)]);
-                    }
+                    if_alive(world, source, |entity| _ = entity.insert_pairs([($new, target), ($new, third)]))
                 }
             }
         };
@@ -252,31 +246,11 @@ fn act(world: &mut World, depth: u32) {
                 replace(world, target, clone);
             }
         }
-        3 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.clear();
-            }
-        }
-        4 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.insert(Laden);
-            }
-        }
-        5 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.remove::<Laden>();
-            }
-        }
-        6 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.insert(Wreck);
-            }
-        }
-        7 => {
-            if let Ok(mut entity) = world.get_entity_mut(source) {
-                entity.remove::<Wreck>();
-            }
-        }
+        3 => if_alive(world, source, |entity| _ = entity.clear()),
+        4 => if_alive(world, source, |entity| _ = entity.insert(Laden)),
+        5 => if_alive(world, source, |entity| _ = entity.remove::<Laden>()),
+        6 => if_alive(world, source, |entity| _ = entity.insert(Wreck)),
+        7 => if_alive(world, source, |entity| _ = entity.remove::<Wreck>()),
         8 => {
             let spawned = world.resource::<Known>().spawned.clone();
             let pair = (spawned[other % spawned.len()], target);

@@ -354,7 +354,7 @@ fn check(world: &mut World, kept: &mut Kept) {
 }
 
 /// Every component says what the pairs of its entity are, and no source is without one.
-fn check_mirror<R: MirroredRelation + PartialEq + core::fmt::Debug>(world: &World) {
+pub(crate) fn check_mirror<R: MirroredRelation + PartialEq + core::fmt::Debug>(world: &World) {
     for entity in all_entities(world) {
         let pairs: Vec<(Entity, Option<R>)> = world
             .pairs::<R>()

@@ -5,9 +5,9 @@ use super::{
     LIVE, Laden, Lasts, Leads, Likes, Married, Moored, Price, Queues, Rows, RowsFor, Sits, Spouse, Takes,
     Teams, TeamsFor, Tools, Tows, Trades, Visits, Wears, Weighs, Wreck,
 };
-use crate::common::all_entities;
+use crate::common::{all_entities, check_live_rows};
 use bevy_ecs::{prelude::*, system::SystemState};
-use bevy_relations::{expr::Row, live::PairDeltaKind, prelude::*, query::Target, relation::KeyedRelation};
+use bevy_relations::{live::PairDeltaKind, prelude::*, query::Target, relation::KeyedRelation};
 use std::{collections::BTreeSet, sync::Arc};
 
 fn actual(world: &World) -> BTreeSet<(Entity, Entity, Entity)> {
@@ -221,16 +221,7 @@ pub(super) fn check(bed: &mut Bed, seed: usize) {
     if known.kept.is_none() {
         assert_eq!(Arc::strong_count(&known.counter), 1 + typed + by_id / 2, "values are dropped once");
     }
-    for ((live, compiled), text) in live.iter_mut().zip(LIVE) {
-        live.update(world).unwrap();
-        let describe = |row: Row<'_>| format!("{row:?}");
-        let mut kept: Vec<String> = live.rows(world).unwrap().map(describe).collect();
-        let mut fresh = Vec::new();
-        compiled.for_each(world, |row| fresh.push(describe(row))).unwrap();
-        kept.sort_unstable();
-        fresh.sort_unstable();
-        assert_eq!(kept, fresh, "{text}");
-    }
+    check_live_rows(world, live, &LIVE);
 }
 
 /// Nothing acts while ends are looked at.
