@@ -83,6 +83,7 @@ pub use params::{
     SEARCH_METHOD, WATCH_METHOD,
 };
 
+use crate::ops::use_all_relations;
 use bevy_app::{App, Plugin};
 use bevy_ecs::{schedule::IntoScheduleConfigs, system::In, world::World};
 use bevy_remote::{BrpResult, RemoteLast, RemoteMethodSystemId, RemoteMethods, RemoteSystems};
@@ -94,6 +95,8 @@ use std::string::ToString;
 /// Adds the [methods for relations](self) to `bevy_remote`.
 ///
 /// It goes with [`RelationsPlugin`](crate::RelationsPlugin) and `bevy_remote`'s `RemotePlugin`, in any order.
+///
+/// Requests may be about any relation, so that an [index](crate::RelationsPlugin) of children is kept.
 ///
 /// In the book: [Asking a running app](crate::book::remote).
 ///
@@ -131,6 +134,8 @@ impl Plugin for RelationsRemotePlugin {
 }
 
 fn add_methods(world: &mut World) {
+    // Now and not with the first request, since one that is refused changes nothing.
+    use_all_relations(world);
     add_method(world, LIST_METHOD, read::list);
     add_method(world, PAIRS_METHOD, read::pairs);
     add_method(world, QUERY_METHOD, read::query);
