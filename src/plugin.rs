@@ -9,7 +9,7 @@ use crate::{
     islands::{self, WorldIslandsExt},
     live::{self, RollupFold, WorldMonitorExt, WorldPropagateExt, WorldRollupExt, WorldRowEventExt},
     ops::{
-        self, adopt, ensure_store, has_constraints, maintain, needs_mending, relation_id, use_all_relations,
+        self, adopt, ensure_store, has_constraints, maintain, needs_repair, relation_id, use_all_relations,
     },
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
     traverse::is_child_of,
@@ -48,13 +48,13 @@ use core::any::{TypeId, type_name};
 /// App::new().add_plugins(RelationsPlugin).run();
 /// ```
 ///
-/// The plugin does what is needed once per frame: it keeps reads of depths constant by settling them at the beginning of
+/// The plugin does what is needed once per frame: it keeps reads of depths constant by recomputing them at the beginning of
 /// each, and it keeps the despawn of deep hierarchies off the stack.
 ///
-/// An index of parents and children, the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is made when something asks
-/// for them, and kept from then on: a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of
+/// An index of parents and children, the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is made at their first
+/// use, and kept from then on: a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of
 /// a pair of `ChildOf` by this crate, a rule of another relation about children, or an observer of pairs of `ChildOf` or of all
-/// relations. An app that uses other relations only does not pay for it. What is asked of a `&World` before is read from
+/// relations. An app that uses other relations only does not pay for it. Before that, methods of `&World` read
 /// Bevy's components.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RelationsPlugin;
@@ -94,7 +94,7 @@ fn with_plugin(app: &mut App) -> &mut World {
 /// When the systems of [`RelationsPlugin`] run.
 #[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RelationsSystems {
-    /// In [`Main`], before [`First`](bevy_app::First): settles depths, forgets old changes, spawns observers again that
+    /// In [`Main`], before [`First`](bevy_app::First): recomputes depths, drops old changes, spawns observers again that
     /// were despawned, brings [islands](crate::islands) up to date.
     Maintain,
     /// In [`Last`](bevy_app::Last): checks the ends of pairs that commands have inserted, as
@@ -112,7 +112,7 @@ pub enum RelationsSystems {
 }
 
 fn maintain_pairs(world: &mut World) {
-    if needs_mending(world) {
+    if needs_repair(world) {
         maintain(world);
     }
     islands::update_all(world);

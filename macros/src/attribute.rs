@@ -1,4 +1,4 @@
-//! The attributes that `#[relation(..)]` knows, and what each of them takes.
+//! The attributes that `#[relation(..)]` accepts, and what each of them takes.
 
 use bevy_relations_syntax::spelling;
 

@@ -77,7 +77,7 @@ fn contradicts_symmetric(item: &Item, items: &[Item]) -> Option<String> {
     })
 }
 
-/// Both ends of a symmetric pair are sources: nothing that tells targets from sources goes with it. A source that goes
+/// Both ends of a symmetric pair are sources: nothing that distinguishes targets from sources goes with it. A source that goes
 /// takes along no target that may not go.
 fn contradicts_sides(item: &Item, items: &[Item]) -> Option<String> {
     let is = |item: &Item, name: &str, value: &str| {

@@ -79,7 +79,7 @@ fn read(text: &LitStr) -> syn::Result<Ast> {
     parse(&text.value()).map_err(|error| syn::Error::new(place(text, &error), error))
 }
 
-/// The place of a mistake within the text, if the compiler can tell: a stable one points at all of it.
+/// The place of a mistake within the text, if the compiler provides it: a stable one points at all of it.
 fn place(text: &LitStr, error: &ExprError) -> Span {
     let literal = text.token();
     let range = error.range();

@@ -1,7 +1,7 @@
 //! The macros of `bevy_relations`.
 //!
 //! `#[derive(Relation)]` makes a struct or an enum a relation; `#[relation(..)]` declares the facts about it. A
-//! declaration goes through five modules: `attribute` knows every attribute and what it takes, `parse` turns the text
+//! declaration goes through five modules: `attribute` lists every attribute and what it takes, `parse` turns the text
 //! into items, `check` finds items that contradict each other or the type, `key` finds the key of a keyed relation, and
 //! `expand` writes the implementation. Every mistake becomes a compile error at the item that makes it, and all
 //! mistakes of a type are reported at once.

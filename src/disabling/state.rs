@@ -39,7 +39,7 @@ pub(crate) struct DisabledBelow {
 /// A clone may lie elsewhere, and what is cleared may still lie there.
 fn changed(mut world: DeferredWorld<'_>, context: HookContext) {
     let entity = context.entity;
-    world.commands().queue(move |world: &mut World| settle(world, entity));
+    world.commands().queue(move |world: &mut World| update_disabled(world, entity));
 }
 
 /// A relation along which something is disabled, or was.
@@ -48,8 +48,8 @@ struct Disabling {
     cover: Cover,
     /// How far the journal of the relation was read.
     cursor: Cursor,
-    /// They came to lie below a root, or do no longer, and are still to be settled.
-    unsettled: VecDeque<Entity>,
+    /// They came to lie below a root, or do no longer, and are still to be updated.
+    pending: VecDeque<Entity>,
     observers: Followers,
 }
 
@@ -74,7 +74,7 @@ fn released(mut world: DeferredWorld<'_>, context: HookContext) {
         followers.into_iter().for_each(|followers| followers.despawn(world));
         let mut marked = world.query_filtered::<Entity, (With<DisabledBelow>, AllEntities)>();
         let marked: Vec<Entity> = marked.iter(world).collect();
-        marked.into_iter().for_each(|entity| settle_now(world, entity));
+        marked.into_iter().for_each(|entity| update_disabled_now(world, entity));
     });
 }
 
@@ -203,7 +203,7 @@ fn follow(world: &mut World, relation: Entity) -> Result<Followed, DisablingErro
         if along.get(key).is_some() {
             observers.despawn(world);
         } else {
-            along.relations.push(Disabling { key, cover, cursor, unsettled: VecDeque::new(), observers });
+            along.relations.push(Disabling { key, cover, cursor, pending: VecDeque::new(), observers });
         }
     }
     Ok(key)
@@ -217,25 +217,25 @@ fn update(world: &mut World, key: Followed) {
 /// [`update`], after an entity has become a root, or is one no longer.
 fn update_from(world: &mut World, key: Followed, root: Option<Entity>) {
     refresh(world, key, root);
-    let left = with(world, key, |disabling| take(&mut disabling.unsettled)).unwrap_or_default();
-    let mut settling = Settling { world, key, left };
-    while let Some(entity) = settling.left.pop_front() {
-        settle_now(settling.world, entity);
+    let left = with(world, key, |disabling| take(&mut disabling.pending)).unwrap_or_default();
+    let mut updating = Updating { world, key, left };
+    while let Some(entity) = updating.left.pop_front() {
+        update_disabled_now(updating.world, entity);
     }
 }
 
-/// Entities are being settled, which runs users' code. Those that are left when that panics are settled the next time.
-struct Settling<'w> {
+/// Entities are being updated, which runs users' code. Those that are left when that panics are updated the next time.
+struct Updating<'w> {
     world: &'w mut World,
     key: Followed,
     left: VecDeque<Entity>,
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Updating<'_> {
     fn drop(&mut self) {
         if !self.left.is_empty() {
             let left = take(&mut self.left);
-            with(self.world, self.key, |disabling| disabling.unsettled.extend(left));
+            with(self.world, self.key, |disabling| disabling.pending.extend(left));
         }
     }
 }
@@ -267,20 +267,20 @@ fn refresh(world: &mut World, key: Followed, root: Option<Entity>) {
     with(world, key, |disabling| {
         disabling.cover = cover;
         disabling.cursor = end;
-        disabling.unsettled.extend(changed);
+        disabling.pending.extend(changed);
     });
 }
 
-/// [`settle_now`], once what is known is right.
-fn settle(world: &mut World, entity: Entity) {
+/// [`update_disabled_now`], once what is known is right.
+fn update_disabled(world: &mut World, entity: Entity) {
     let Some(along) = world.get_resource::<DisabledAlong>() else { return };
     let keys: Vec<Followed> = along.relations.iter().map(|disabling| disabling.key).collect();
     keys.into_iter().for_each(|key| update(world, key));
-    settle_now(world, entity);
+    update_disabled_now(world, entity);
 }
 
 /// Adds or removes [`Disabled`], as what is known asks for.
-fn settle_now(world: &mut World, entity: Entity) {
+fn update_disabled_now(world: &mut World, entity: Entity) {
     let is_below = is_below(world, entity);
     let Ok(mut found) = world.get_entity_mut(entity) else { return };
     let by_hand = found.get::<DisabledBelow>().map(|below| below.by_hand);
@@ -340,7 +340,7 @@ fn spawn_observers(world: &mut World) -> [Entity; 2] {
             && !is_ours
         {
             below.by_hand = false;
-            world.commands().queue(move |world: &mut World| settle(world, entity));
+            world.commands().queue(move |world: &mut World| update_disabled(world, entity));
         }
     });
     let removed = removed.id();
@@ -369,13 +369,13 @@ pub(crate) fn update_all(world: &mut World) {
     }
     for key in keys {
         update(world, key);
-        mend(world, key);
+        restore_observers(world, key);
         forget_dead_roots(world, key);
     }
 }
 
 /// Spawns the observers of a relation again if one was despawned; despawns them if the relation is gone.
-fn mend(world: &mut World, key: Followed) {
+fn restore_observers(world: &mut World, key: Followed) {
     let Some(along) = world.get_resource::<DisabledAlong>() else { return };
     let Some(observers) = along.get(key).map(|disabling| disabling.observers) else { return };
     if matches!(key, Followed::Entity(_)) && key.entity(world).is_none() {
@@ -385,7 +385,7 @@ fn mend(world: &mut World, key: Followed) {
         }
         return;
     }
-    let observers = observers.mend(world, key, update);
+    let observers = observers.restore_observers(world, key, update);
     if with(world, key, |disabling| disabling.observers = observers).is_none() {
         observers.despawn(world);
     }

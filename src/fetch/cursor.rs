@@ -2,7 +2,7 @@
 //!
 //! `Query::get` finds out for each entity anew which columns to read. Code that follows pairs reads the same few tables
 //! again and again: [`FetchCursor`] keeps the columns of the table it was at last, and a [`RowHint`] that was
-//! remembered for an entity spares the look-up of its location too. The benches in `benches/peers` measure the
+//! kept for an entity spares the look-up of its location too. The benches in `benches/peers` measure the
 //! gain.
 
 use super::{
@@ -21,7 +21,7 @@ use bevy_ecs::{
 };
 use smallvec::SmallVec;
 
-/// What is remembered from one entity to the next. Apart from the state, which the fetch of a query term cannot
+/// What is kept from one entity to the next. Apart from the state, which the fetch of a query term cannot
 /// borrow: the owner of one of these passes the state that it was made with.
 pub(crate) struct CursorFetch<'w, D: QueryData, F: QueryFilter = ()> {
     world: UnsafeWorldCell<'w>,

@@ -42,7 +42,7 @@ pub(crate) use rows::{
 pub use shared::SharedData;
 pub(crate) use slices::table_slice;
 pub(crate) use ticks::{KnownTicks, TickCursor};
-pub(crate) use writer::{LentWriter, Writer};
+pub(crate) use writer::{BorrowedWriter, Writer};
 
 use crate::{
     relation::Relation,

@@ -88,11 +88,11 @@ impl<'w> Writer<'w> {
     }
 
     /// The same for a shorter time.
-    pub(crate) fn lend(&mut self) -> LentWriter<'_> {
+    pub(crate) fn reborrow(&mut self) -> BorrowedWriter<'_> {
         let writer = core::ptr::from_mut(self).cast::<Writer<'static>>();
-        // SAFETY: the types differ in a lifetime only. What is lent gives out nothing that lives longer than the borrow
+        // SAFETY: the types differ in a lifetime only. What is borrowed gives out nothing that lives longer than the borrow
         // of `self`, and stores nothing but columns of its own world.
-        LentWriter(unsafe { &mut *writer })
+        BorrowedWriter(unsafe { &mut *writer })
     }
 
     /// The column of a table that [`get_mut`](Self::get_mut) was asked for with this key, if that is of this type and has the row.
@@ -239,12 +239,12 @@ unsafe fn component<T>(column: &Column, row: TableRow, last_run: Tick, this_run:
 }
 
 /// A [`Writer`] for the time of one row.
-pub(crate) struct LentWriter<'a>(&'a mut Writer<'static>);
+pub(crate) struct BorrowedWriter<'a>(&'a mut Writer<'static>);
 
-impl LentWriter<'_> {
+impl BorrowedWriter<'_> {
     /// The same for a shorter time.
-    pub(crate) fn lend(&mut self) -> LentWriter<'_> {
-        LentWriter(self.0)
+    pub(crate) fn reborrow(&mut self) -> BorrowedWriter<'_> {
+        BorrowedWriter(self.0)
     }
 
     /// [`Writer::slice_mut`].

@@ -59,7 +59,7 @@ enum Step {
     /// To nothing in particular.
     Onward,
     /// To another group.
-    Met(usize),
+    Reached(usize),
     /// There is nothing left to look at.
     Exhausted,
 }
@@ -102,7 +102,7 @@ impl<F: Fn(Entity) -> bool> Search<'_, F> {
                 }
                 match self.step(number) {
                     Step::Onward => at += 1,
-                    Step::Met(other) => {
+                    Step::Reached(other) => {
                         self.unite(number, other);
                         left -= 1;
                     }
@@ -136,7 +136,7 @@ impl<F: Fn(Entity) -> bool> Search<'_, F> {
         match self.owners.get(&found) {
             Some(&owner) => match self.root(owner) {
                 owner if owner == number => Step::Onward,
-                owner => Step::Met(owner),
+                owner => Step::Reached(owner),
             },
             None => {
                 self.owners.insert(found, number);

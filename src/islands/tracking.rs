@@ -98,7 +98,7 @@ pub(super) fn track_by_id(world: &mut World, relation: Entity) -> Result<(), Isl
 /// Builds the islands that there are, without events for them, and follows the pairs from then on.
 fn start(world: &mut World, key: Followed, relation: Entity) {
     if world.get_resource::<TrackedIslands>().is_some_and(|islands| islands.get(key).is_some()) {
-        mend(world, key);
+        restore_observers(world, key);
         return;
     }
     let observers = Followers::spawn(world, key, relation, update);
@@ -131,10 +131,10 @@ fn observe_store(world: &mut World) {
 }
 
 /// Spawns the observers of a relation again if one was despawned.
-fn mend(world: &mut World, key: Followed) {
+fn restore_observers(world: &mut World, key: Followed) {
     let Some(islands) = world.get_resource::<TrackedIslands>() else { return };
     let Some(&Tracked { observers, .. }) = islands.get(key) else { return };
-    let observers = observers.mend(world, key, update);
+    let observers = observers.restore_observers(world, key, update);
     if with(world, key, |tracked| tracked.observers = observers).is_none() {
         observers.despawn(world);
     }
@@ -147,7 +147,7 @@ pub(crate) fn update_all(world: &mut World) {
     let keys: Vec<Followed> = islands.relations.iter().map(|tracked| tracked.key).collect();
     for key in keys {
         follow(world, key);
-        mend(world, key);
+        restore_observers(world, key);
     }
     observe_store(world);
     trigger_pending(world);

@@ -51,7 +51,7 @@ impl ComponentReader {
         let is_mutable = <C::Mutability as ComponentMutability>::MUTABLE;
         let component = world.register_component::<C>();
         let feed = self.feed(world, component, is_mutable);
-        feed.settle(world.archetypes());
+        feed.restart_if_missed(world.archetypes());
         let is_known =
             feed.read(world.archetypes(), &mut self.cursor, |entities| touched.extend_from_slice(entities));
         if !is_mutable {

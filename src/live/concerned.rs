@@ -173,10 +173,10 @@ impl Changes {
     }
 
     /// Restarts the feeds that missed a change. Must not be called in the middle of an operation.
-    pub(super) fn settle(&self, world: &World) {
+    pub(super) fn restart_if_missed(&self, world: &World) {
         for reader in &self.readers {
             if let Facts::Component(feed) = &reader.facts {
-                feed.settle(world.archetypes());
+                feed.restart_if_missed(world.archetypes());
             }
         }
     }
@@ -218,8 +218,8 @@ impl Changes {
         let mut all = true;
         let mut size = rows;
         for Reader { facts, cursor, watches } in readers.iter_mut() {
-            let mut noting = Noting { watches, outline, index: None, starts, seeds };
-            let mut note = |source, target| all &= noting.note(once((source, target)));
+            let mut dispatch = FactDispatch { watches, outline, index: None, starts, seeds };
+            let mut note = |source, target| all &= dispatch.note(once((source, target)));
             match facts {
                 Facts::Written(written) => {
                     let count = written.read(view.access, view.store, |entity| note(entity, entity));
@@ -233,7 +233,7 @@ impl Changes {
                 }
                 Facts::Component(feed) => {
                     let note = |entities: &[Entity]| {
-                        all &= noting.note(entities.iter().map(|&entity| (entity, entity)));
+                        all &= dispatch.note(entities.iter().map(|&entity| (entity, entity)));
                     };
                     if !feed.read(view.archetypes, cursor, note) {
                         return false;
@@ -244,8 +244,8 @@ impl Changes {
                     let index = index_of(view, facts);
                     let Some(journal) = index.journal() else { return false };
                     let Some(changes) = journal.since(*cursor) else { return false };
-                    noting.index = Some(index);
-                    all &= noting.note(changes.iter().map(|change| (change.source, change.target)));
+                    dispatch.index = Some(index);
+                    all &= dispatch.note(changes.iter().map(|change| (change.source, change.target)));
                     *cursor = journal.cursor();
                     size += index.len();
                 }
@@ -285,7 +285,7 @@ impl Seeds {
 }
 
 /// Passes the facts of one reader to its watches.
-struct Noting<'a> {
+struct FactDispatch<'a> {
     watches: &'a [(Option<Entity>, usize)],
     outline: &'a Outline,
     /// Of pairs and tags.
@@ -294,7 +294,7 @@ struct Noting<'a> {
     seeds: &'a mut [Seeds],
 }
 
-impl Noting<'_> {
+impl FactDispatch<'_> {
     /// Notes facts that have come or gone. False if any row may differ.
     fn note(&mut self, facts: impl Iterator<Item = Fact> + Clone) -> bool {
         let Self { outline, index, starts, seeds, .. } = self;

@@ -38,7 +38,7 @@ impl PairExpr {
     }
 }
 
-/// What a live expression knows since it was run as a whole.
+/// What is known of a live expression since it was run as a whole.
 pub(super) struct Known {
     /// With the terms that follow from traits written out.
     pub(super) query: BoundQuery,
@@ -204,7 +204,7 @@ impl LiveExpr {
         self.put_in_order(world);
         self.is_updating = false;
         updated?;
-        self.kept.settle_moves(&self.layout);
+        self.kept.keep_net_moves(&self.layout);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl LiveExpr {
     fn try_update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         self.ran_whole = false;
         if let Some(known) = &self.known {
-            known.changes.settle(world);
+            known.changes.restart_if_missed(world);
         }
         if !self.is_followed(WorldAccess::World(world)) {
             self.start(world)?;
@@ -246,7 +246,7 @@ impl LiveExpr {
 
     /// [`update`](Self::update) by a system, which cannot start recording. If changes are not recorded, everything is run
     /// again, and `following` gets the request; the readers that it has by now are taken. The moves of rows are added to
-    /// those that are known, and are not settled.
+    /// those that are known, and are not net.
     pub(super) fn update_in(
         &mut self,
         access: WorldAccess<'_>,
@@ -281,7 +281,7 @@ impl LiveExpr {
         if updated.is_err() {
             self.known = None;
             self.kept.clear();
-            self.kept.settle_moves(&self.layout);
+            self.kept.keep_net_moves(&self.layout);
         }
         updated
     }
@@ -296,7 +296,7 @@ impl LiveExpr {
         if self.replace_rows(access)? { Ok(()) } else { self.run_whole(access) }
     }
 
-    /// Whether what it knows still holds.
+    /// Whether what is known still holds.
     fn is_followed(&mut self, access: WorldAccess<'_>) -> bool {
         let (Some(known), Some(view)) = (&mut self.known, View::new(access)) else { return false };
         self.whole.executor().is_for(view.access)
@@ -368,7 +368,7 @@ impl LiveExpr {
         while self.whole.next_batch(access)? {
             self.kept.append(self.whole.batch(), &self.layout);
         }
-        self.kept.settle_levels(&view);
+        self.kept.place_pending(&view);
         self.ran_whole = true;
         Ok(())
     }
@@ -418,7 +418,7 @@ impl LiveExpr {
                 kept.finish_replacing(var, &seeds.values);
             }
         }
-        kept.settle_levels(&view);
+        kept.place_pending(&view);
         Ok(true)
     }
 
@@ -473,14 +473,14 @@ impl LiveExpr {
         (&self.row_info, &self.kept)
     }
 
-    /// The rows that came and went, not settled after [`update_in`](Self::update_in).
+    /// The rows that came and went, not net after [`update_in`](Self::update_in).
     pub(super) fn moves(&self) -> Option<&Moves> {
         self.kept.moves.as_ref()
     }
 
     /// Drops the rows that both came and went so far. More may be added.
-    pub(super) fn settle_moves(&mut self) {
-        self.kept.settle_moves(&self.layout);
+    pub(super) fn keep_net_moves(&mut self) {
+        self.kept.keep_net_moves(&self.layout);
     }
 
     /// How kept rows store their fields.

@@ -90,7 +90,7 @@ impl Feed {
     }
 
     /// Makes all readers start anew if some changes were not recorded. Must not be called in the middle of an operation.
-    pub(super) fn settle(&self, archetypes: &Archetypes) {
+    pub(super) fn restart_if_missed(&self, archetypes: &Archetypes) {
         let mut changes = self.changes();
         let holders = count(archetypes, self.component);
         if changes.holders != holders {
@@ -224,7 +224,7 @@ pub(super) fn records_values(world: &World, feed: &Arc<Feed>) -> bool {
 pub(crate) fn maintain(world: &mut World) {
     let Some(feeds) = world.get_resource::<Feeds>() else { return };
     let read = feeds.0.values().filter_map(|known| known.feed.upgrade());
-    read.for_each(|feed| feed.settle(world.archetypes()));
+    read.for_each(|feed| feed.restart_if_missed(world.archetypes()));
     let Some(mut feeds) = world.get_resource_mut::<Feeds>() else { return };
     let mut unread = SmallVec::<[Entity; 3]>::new();
     feeds.0.retain(|_, known| match known.feed.upgrade() {

@@ -205,7 +205,7 @@ impl FieldLayout {
     }
 
     /// [`compare`](Self::compare) for rows in different layouts: those of `then` are read by `fields`.
-    pub(super) fn compare_relaid<'a>(
+    pub(super) fn compare_layouts<'a>(
         &self,
         fields: &[FieldPlan],
         now: &'a Batch,

@@ -182,7 +182,7 @@ impl KeptRows {
         self.clear();
         let fields = core::mem::replace(&mut self.fields, layout.fields.clone());
         if let Some(moves) = &mut self.moves {
-            moves.relay(fields);
+            moves.note_layout_change(fields);
         }
         self.rows = Batch::with_columns(layout.columns());
         self.variables = variables;
@@ -201,9 +201,9 @@ impl KeptRows {
     }
 
     /// Leaves out the rows that went and came again.
-    pub(super) fn settle_moves(&mut self, layout: &FieldLayout) {
+    pub(super) fn keep_net_moves(&mut self, layout: &FieldLayout) {
         if let Some(moves) = &mut self.moves {
-            moves.settle(self.variables, layout);
+            moves.keep_net(self.variables, layout);
         }
     }
 
@@ -425,11 +425,13 @@ impl KeptRows {
     }
 
     /// Finds the depths of rows that were found anew.
-    pub(super) fn settle_levels(&mut self, view: &View<'_>) {
+    pub(super) fn place_pending(&mut self, view: &View<'_>) {
         let this = self.rows.columns.get(Var::THIS.index());
         let (Some(levels), Some(this)) = (&mut self.levels, this) else { return };
         let index = view.index(levels.by.relation);
-        levels.settle(|row| this[row as usize].entity().and_then(|this| index.depth_of(this)).unwrap_or(0));
+        levels.place_pending(|row| {
+            this[row as usize].entity().and_then(|this| index.depth_of(this)).unwrap_or(0)
+        });
     }
 
     /// The numbers of the rows, by depth if rows are kept by depth.

@@ -12,7 +12,7 @@ struct Place {
     at: u32,
 }
 
-/// Numbers of rows, a list for each depth. A row that was found anew is pending until [`settle`](Self::settle).
+/// Numbers of rows, a list for each depth. A row that was found anew is pending until [`place_pending`](Self::place_pending).
 pub(super) struct Levels {
     pub(super) by: DepthOrder,
     /// The first has the rows that are pending, the next those of depth 0.
@@ -69,7 +69,7 @@ impl Levels {
     }
 
     /// Puts the rows that are pending where they belong.
-    pub(super) fn settle(&mut self, depth_of: impl Fn(u32) -> u32) {
+    pub(super) fn place_pending(&mut self, depth_of: impl Fn(u32) -> u32) {
         let mut pending = core::mem::take(&mut self.lists[PENDING]);
         for row in pending.drain(..) {
             let list = depth_of(row) as usize + 1;

@@ -18,11 +18,11 @@ pub(super) struct Moves {
     /// The variables of rows that stayed, with the fields that have changed.
     pub(super) altered: Vec<(RowKey, FieldBits)>,
     /// Whether the columns for fields have changed since the first of these rows were found.
-    relaid: Relaid,
+    layout_change: LayoutChange,
 }
 
 #[derive(Default)]
-enum Relaid {
+enum LayoutChange {
     #[default]
     No,
     /// The first `left` rows that left are to be read by these fields.
@@ -34,7 +34,7 @@ enum Relaid {
 }
 
 /// What is left of [`Moves`] without the rows that went and came again, with the same variables.
-pub(super) struct Settled {
+pub(super) struct NetMoves {
     /// Numbers of rows.
     pub(super) entered: Vec<u32>,
     pub(super) left: Vec<u32>,
@@ -46,14 +46,14 @@ impl Moves {
         self.entered.clear();
         self.left.clear();
         self.altered.clear();
-        self.relaid = Relaid::No;
+        self.layout_change = LayoutChange::No;
     }
 
     /// Notes that the columns for fields change now. The rows that have left so far are read by these fields.
-    pub(super) fn relay(&mut self, fields: Vec<FieldPlan>) {
-        self.relaid = match self.relaid {
-            Relaid::No if self.entered.len == 0 => Relaid::Once { fields, left: self.left.len },
-            _ => Relaid::Often,
+    pub(super) fn note_layout_change(&mut self, fields: Vec<FieldPlan>) {
+        self.layout_change = match self.layout_change {
+            LayoutChange::No if self.entered.len == 0 => LayoutChange::Once { fields, left: self.left.len },
+            _ => LayoutChange::Often,
         };
     }
 
@@ -74,24 +74,24 @@ impl Moves {
     }
 
     /// The rows that came or went and not both. The layout is that of the rows that came last.
-    pub(super) fn settled(&self, variables: usize, layout: &FieldLayout) -> Settled {
+    pub(super) fn net(&self, variables: usize, layout: &FieldLayout) -> NetMoves {
         let Self { entered: came, left: went, .. } = self;
         let all = |batch: &Batch| (0..batch.len as u32).collect();
         let mut altered = Vec::new();
         if came.len == 0 || went.len == 0 {
-            return Settled { entered: all(came), left: all(went), altered };
+            return NetMoves { entered: all(came), left: all(went), altered };
         }
         let key = |batch: &Batch, row: u32| -> RowKey {
             batch.columns[..variables].iter().map(|column| column[row as usize]).collect()
         };
-        let (fields, relaid) = match &self.relaid {
-            Relaid::Once { fields, left } => (&fields[..], *left),
-            Relaid::No | Relaid::Often => (&[][..], 0),
+        let (fields, other_layout) = match &self.layout_change {
+            LayoutChange::Once { fields, left } => (&fields[..], *left),
+            LayoutChange::No | LayoutChange::Often => (&[][..], 0),
         };
-        let compare_relaid = layout.compare_relaid(fields, came, went);
+        let compare_layouts = layout.compare_layouts(fields, came, went);
         let differences = |row: u32, before: u32| match (row as usize, before as usize) {
-            _ if matches!(self.relaid, Relaid::Often) => FieldBits::ALL,
-            (row, before) if before < relaid => compare_relaid(row, before),
+            _ if matches!(self.layout_change, LayoutChange::Often) => FieldBits::ALL,
+            (row, before) if before < other_layout => compare_layouts(row, before),
             (row, before) => layout.compare((came, row), (went, before)),
         };
         let mut by_key: HashMap<RowKey, SmallVec<[u32; 2]>> = HashMap::default();
@@ -113,17 +113,17 @@ impl Moves {
         }
         let mut left: Vec<u32> = by_key.into_values().flatten().collect();
         left.sort_unstable();
-        Settled { entered, left, altered }
+        NetMoves { entered, left, altered }
     }
 
     /// Drops the rows that went and came again, with the same variables. Of rows that left, only the variables stay.
-    pub(super) fn settle(&mut self, variables: usize, layout: &FieldLayout) {
-        let Settled { entered, left, altered } = self.settled(variables, layout);
+    pub(super) fn keep_net(&mut self, variables: usize, layout: &FieldLayout) {
+        let NetMoves { entered, left, altered } = self.net(variables, layout);
         self.entered.retain(&entered);
         self.left.retain(&left);
         self.left.columns.truncate(variables);
-        if let Relaid::Once { .. } = self.relaid {
-            self.relaid = Relaid::Often;
+        if let LayoutChange::Once { .. } = self.layout_change {
+            self.layout_change = LayoutChange::Often;
         }
         self.altered.extend(altered);
     }

@@ -158,7 +158,7 @@ impl KeptOrder {
             pending.extend(appeared.iter().map(|&group| (group, true)));
         }
         self.is_outdated = false;
-        ids.settle();
+        ids.free_removed();
     }
 
     fn note(&mut self, number: u32) -> &mut RowList {

@@ -108,14 +108,14 @@ pub(super) enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::AnyComponent => "of no component in particular, Bevy tells nothing",
-            Self::Values => "nothing tells of what is written to its fields",
-            Self::List => "its list is another one for each row",
+            Self::AnyComponent => "Bevy reports no changes of components that are not named",
+            Self::Values => "writes to its fields are not reported",
+            Self::List => "its list differs from row to row",
             Self::Names => "no entity has had a name yet",
             Self::Children => "no entity has had children yet",
-            Self::Everything => "it looks at every entity, and Bevy does not tell of empty ones",
+            Self::Everything => "it looks at every entity, and Bevy does not report empty ones",
             Self::NotNoted => {
-                "what it depends on is another: it is noted from the next sync point or frame on"
+                "what it depends on has changed: changes are recorded from the next sync point or frame on"
             }
         })
     }
@@ -159,9 +159,9 @@ struct Analysis<'a, 'w> {
     view: &'a View<'w>,
     seedable: VarSet,
     /// Variables that are ends of a fact.
-    sure: VarSet,
+    always_bound: VarSet,
     /// Variables that are unset in some rows.
-    unsure: VarSet,
+    maybe_unbound: VarSet,
     /// Pairs that must be there for a scope to hold.
     links: Vec<ScopeLink>,
     outline: Outline,
@@ -169,12 +169,12 @@ struct Analysis<'a, 'w> {
 
 /// The outline of a query in which the present traits of relations are written out.
 pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Outline {
-    let (seedable, unsure) = (seedable(query, view), unsure(query));
+    let (seedable, maybe_unbound) = (seedable(query, view), maybe_unbound(query));
     let mut analysis = Analysis {
         view,
         seedable,
-        sure: sure(&query.items, &unsure, view),
-        unsure,
+        always_bound: always_bound(&query.items, &maybe_unbound, view),
+        maybe_unbound,
         links: Vec::new(),
         outline: Outline::default(),
     };
@@ -196,35 +196,35 @@ pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Ou
 }
 
 /// The variables that are ends of a fact wherever all items hold.
-fn sure(items: &[Item], unsure: &VarSet, view: &View<'_>) -> VarSet {
-    let mut sure = VarSet::default();
+fn always_bound(items: &[Item], maybe_unbound: &VarSet, view: &View<'_>) -> VarSet {
+    let mut always_bound = VarSet::default();
     for item in items {
         if let Item::Term(BoundTerm { operator: BoundOperator::And, condition, .. }) = item
             && let Condition::Match(atom) = condition
             && !matches!(atom.id, AtomId::AnyId(_))
             && !is_reflexive(atom, view)
             // Such a term may be skipped.
-            && !atom.vars().any(|var| unsure.contains(var))
+            && !atom.vars().any(|var| maybe_unbound.contains(var))
         {
-            sure.extend(&atom.source.var().into_iter().collect());
+            always_bound.extend(&atom.source.var().into_iter().collect());
             if let AtomId::Pair(PairAtom { target, target_traversal: None, .. }) = atom.id {
-                sure.extend(&target.var().into_iter().collect());
+                always_bound.extend(&target.var().into_iter().collect());
             }
         }
     }
-    sure
+    always_bound
 }
 
 /// The variables that an optional term or a branch leaves unset.
-fn unsure(query: &BoundQuery) -> VarSet {
-    let (mut before, mut unsure) = (VarSet::default(), VarSet::default());
+fn maybe_unbound(query: &BoundQuery) -> VarSet {
+    let (mut before, mut maybe_unbound) = (VarSet::default(), VarSet::default());
     for item in &query.items {
         if matches!(item, Item::Or(_) | Item::Term(BoundTerm { operator: BoundOperator::Optional, .. })) {
-            unsure.extend(&item.vars().without(&before));
+            maybe_unbound.extend(&item.vars().without(&before));
         }
         before.extend(&item.binds());
     }
-    unsure
+    maybe_unbound
 }
 
 fn is_reflexive(atom: &Atom, view: &View<'_>) -> bool {
@@ -290,13 +290,13 @@ impl Analysis<'_, '_> {
     }
 
     fn items(&mut self, items: &[Item], outer: &VarSet) {
-        let known = self.sure.clone();
-        self.sure.extend(&sure(items, &self.unsure, self.view));
+        let known = self.always_bound.clone();
+        self.always_bound.extend(&always_bound(items, &self.maybe_unbound, self.view));
         items.iter().for_each(|item| self.item(item, outer));
-        self.sure = known;
+        self.always_bound = known;
     }
 
-    fn give_up(&mut self, field: Option<u16>, reason: Reason) {
+    fn add_reason(&mut self, field: Option<u16>, reason: Reason) {
         self.outline.reasons.push((field, reason));
     }
 
@@ -316,7 +316,7 @@ impl Analysis<'_, '_> {
             #[cfg(feature = "bevy_reflect")]
             Condition::Member(member) => self.member(field, member, seeds),
             #[cfg(not(feature = "bevy_reflect"))]
-            Condition::Member(_) => self.give_up(field, Reason::Values),
+            Condition::Member(_) => self.add_reason(field, Reason::Values),
             Condition::Value(value) => self.value(field, value, seeds),
             Condition::Keyed(keyed) => self.keyed(field, keyed, seeds),
         }
@@ -342,7 +342,8 @@ impl Analysis<'_, '_> {
     ///
     /// If several of them went, the one nearest to the outside is found by its own walk, which is shorter.
     fn way_out(&self, from: Var, seeds: &VarSet) -> Option<(SmallVec<[WalkStep; 2]>, Var)> {
-        let is_outer = |var| seeds.contains(var) && self.seedable.contains(var) && !self.unsure.contains(var);
+        let is_outer =
+            |var| seeds.contains(var) && self.seedable.contains(var) && !self.maybe_unbound.contains(var);
         let mut ways: Vec<(Var, SmallVec<[WalkStep; 2]>)> = alloc::vec![(from, SmallVec::new())];
         let mut at = 0;
         while let Some((var, way)) = ways.get(at).cloned() {
@@ -394,7 +395,7 @@ impl Analysis<'_, '_> {
             subjects.extend(self.view.component_of(entity).map(Subject::Component));
         };
         match atom.id {
-            AtomId::AnyId(_) => return self.give_up(field, Reason::AnyComponent),
+            AtomId::AnyId(_) => return self.add_reason(field, Reason::AnyComponent),
             AtomId::Pair(pair) => return self.pair(field, atom, pair, seeds),
             AtomId::Tag(tag) => with_subtypes(tag).into_iter().for_each(&mut of_entity),
             AtomId::Component(component) => {
@@ -425,13 +426,13 @@ impl Analysis<'_, '_> {
 
     fn pair(&mut self, field: Option<u16>, atom: &Atom, pair: PairAtom, seeds: &VarSet) {
         let known = |element: BoundElement| match element {
-            BoundElement::Var(var) => self.sure.contains(var),
+            BoundElement::Var(var) => self.always_bound.contains(var),
             BoundElement::Any => false,
             _ => true,
         };
         if is_reflexive(atom, self.view) && !known(atom.source) && !known(pair.target) {
             // Every entity has such a pair with itself.
-            return self.give_up(field, Reason::Everything);
+            return self.add_reason(field, Reason::Everything);
         }
         let [source, target, free] =
             [atom.source, pair.target, pair.relation].map(|element| self.end(element, seeds));

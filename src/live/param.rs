@@ -4,7 +4,7 @@
 use super::{
     expr::{Following, LiveExpr, follow},
     fields::FieldBits,
-    moves::{RowKey, Settled},
+    moves::{NetMoves, RowKey},
     param_order::SystemOrder,
     query_iter::LiveQueryIter,
 };
@@ -122,7 +122,7 @@ pub(super) struct LiveRows {
     /// When the system had run last when rows were updated.
     last_run: Option<Tick>,
     /// The moves since then, once they are asked for.
-    settled: OnceLock<Settled>,
+    net_moves: OnceLock<NetMoves>,
     /// The rows that are new, and those with fields that are matched elsewhere, by their variables.
     changed: OnceLock<HashMap<RowKey, Change>>,
 }
@@ -138,7 +138,7 @@ impl LiveRows {
         let mut live = LiveExpr::new(query, access);
         live.track_moves();
         let order = SystemOrder::default();
-        Self { live, order, rebinds, last_run: None, settled: OnceLock::new(), changed: OnceLock::new() }
+        Self { live, order, rebinds, last_run: None, net_moves: OnceLock::new(), changed: OnceLock::new() }
     }
 
     /// Brings the rows up to date.
@@ -157,11 +157,11 @@ impl LiveRows {
         self.order.start(&mut self.live);
         // This is also called if the system does not run, and if it gets its parameters several times.
         if self.last_run.replace(last_run) == Some(last_run) {
-            self.live.settle_moves();
+            self.live.keep_net_moves();
         } else {
             self.live.forget_moves();
         }
-        self.settled = OnceLock::new();
+        self.net_moves = OnceLock::new();
         self.changed = OnceLock::new();
         let mut following = following.lock().unwrap_or_else(PoisonError::into_inner);
         self.live.update_in(access, &mut following)
@@ -171,10 +171,10 @@ impl LiveRows {
         self.live.kept().1.variables()
     }
 
-    fn settled(&self) -> &Settled {
-        self.settled.get_or_init(|| match self.live.moves() {
-            Some(moves) => moves.settled(self.variables(), self.live.layout()),
-            None => Settled { entered: Vec::new(), left: Vec::new(), altered: Vec::new() },
+    fn net(&self) -> &NetMoves {
+        self.net_moves.get_or_init(|| match self.live.moves() {
+            Some(moves) => moves.net(self.variables(), self.live.layout()),
+            None => NetMoves { entered: Vec::new(), left: Vec::new(), altered: Vec::new() },
         })
     }
 
@@ -190,15 +190,15 @@ impl LiveRows {
         let moves = self.live.moves().filter(|_| self.any_moved())?;
         let variables = self.variables();
         let changed = self.changed.get_or_init(|| {
-            let settled = self.settled();
+            let net_moves = self.net();
             let mut changed: HashMap<RowKey, Change> = HashMap::default();
-            for (key, fields) in moves.altered.iter().chain(&settled.altered) {
+            for (key, fields) in moves.altered.iter().chain(&net_moves.altered) {
                 let known = changed.entry(key.clone()).or_insert(Change::Altered(*fields));
                 if let Change::Altered(all) = known {
                     *all = all.union(*fields);
                 }
             }
-            for &row in &settled.entered {
+            for &row in &net_moves.entered {
                 let key = moves.entered.columns[..variables].iter().map(|column| column[row as usize]);
                 changed.insert(key.collect(), Change::Entered);
             }
@@ -283,7 +283,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     pub fn entered(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
         let entered = &self.rows.live.moves().expect(TRACKED).entered;
         let row = self.reader(entered);
-        self.rows.settled().entered.iter().map(move |&number| row(number as usize))
+        self.rows.net().entered.iter().map(move |&number| row(number as usize))
     }
 
     /// The rows that have gone since this system ran last: their variables, of which some may have died. Their
@@ -294,7 +294,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     pub fn left(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
         let left = &self.rows.live.moves().expect(TRACKED).left;
         let row = self.reader(left);
-        self.rows.settled().left.iter().map(move |&number| row(number as usize))
+        self.rows.net().left.iter().map(move |&number| row(number as usize))
     }
 
     /// Whether a row has come or gone since this system ran last, or a row [has changed](Self::row_changed).
@@ -303,7 +303,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// O(rows that were found anew); if these are as before, O(fields of all rows), to compare their ticks.
     pub fn changed(&self) -> bool {
         let moved = self.rows.any_moved() && {
-            let Settled { entered, left, altered } = self.rows.settled();
+            let NetMoves { entered, left, altered } = self.rows.net();
             let before = self.rows.live.moves().is_some_and(|moves| !moves.altered.is_empty());
             before || !entered.is_empty() || !left.is_empty() || !altered.is_empty()
         };

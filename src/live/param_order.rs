@@ -203,7 +203,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         followed: Followed,
         by: GroupRelation,
     ) -> Result<&mut Self, ExprRunError> {
-        self.ask_group(Key::Relation(followed), Some(followed), by.group_of())
+        self.set_grouping(Key::Relation(followed), Some(followed), by.group_of())
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. The function is called when a row is
@@ -215,10 +215,10 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,
     ) -> Result<&mut Self, ExprRunError> {
-        self.ask_group(Key::of_function(None, &group), None, group)
+        self.set_grouping(Key::of_function(None, &group), None, group)
     }
 
-    fn ask_group(
+    fn set_grouping(
         &mut self,
         key: Key,
         followed: Option<Followed>,

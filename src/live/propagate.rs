@@ -227,7 +227,7 @@ impl Work {
     }
 
     /// Updates the holders. Returns the entities that have another holder or value.
-    fn settle(&mut self, index: &RelationIndex, holds: impl Fn(Entity) -> bool) -> Vec<Entity> {
+    fn update(&mut self, index: &RelationIndex, holds: impl Fn(Entity) -> bool) -> Vec<Entity> {
         let written: EntityHashSet = self.touched.drain(..).collect();
         for &entity in &written {
             index.sources(entity).for_each(|source| self.push(index, source));
@@ -285,7 +285,7 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     let found = fetch::store(world).and_then(|store| Some(store.relation(key.relation(store)?)));
     let index = found.unwrap_or(&empty);
     queue.iter().for_each(|&entity| work.push(index, entity));
-    let mut changed = work.settle(index, |entity| world.get::<C>(entity).is_some());
+    let mut changed = work.update(index, |entity| world.get::<C>(entity).is_some());
     if !are_known {
         // Those without a holder now may have had one, which is not known any more.
         changed.append(&mut queue);

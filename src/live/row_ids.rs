@@ -15,7 +15,7 @@ pub(super) struct RowIds {
     free: Vec<u32>,
     /// The ids of rows that were found anew, some of them several times.
     pub(super) came: Vec<u32>,
-    /// The ids of rows that went. They are not given to others until [`settle`](Self::settle).
+    /// The ids of rows that went. They are not given to others until [`free_removed`](Self::free_removed).
     pub(super) went: Vec<u32>,
     /// All rows went first, and ids start at 0 again.
     pub(super) is_cleared: bool,
@@ -68,7 +68,7 @@ impl RowIds {
     }
 
     /// Forgets which rows came and went. Ids of those that went are free now.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn free_removed(&mut self) {
         self.came.clear();
         self.free.append(&mut self.went);
         self.is_cleared = false;

@@ -60,22 +60,22 @@ pub(super) struct ValueReader {
     relation: RelationId,
     /// `None` if there is none for the type of the values yet.
     column: Option<ColumnRef>,
-    /// How often values had been lent to be written.
-    lent: u64,
+    /// How often values had been borrowed to be written.
+    write_borrows: u64,
     after: Option<Tick>,
     tick_checks: u32,
 }
 
 impl ValueReader {
     pub(super) fn new(relation: RelationId, column: Option<ColumnRef>) -> Self {
-        Self { relation, column, lent: 0, after: None, tick_checks: 0 }
+        Self { relation, column, write_borrows: 0, after: None, tick_checks: 0 }
     }
 
     /// Calls a function with each pair whose value was written in place since the last read, and maybe others.
     /// False if that is not known.
     ///
     /// # Complexity
-    /// O(1), unless values were lent to be written: then O(pairs).
+    /// O(1), unless values were borrowed to be written: then O(pairs).
     pub(super) fn read(
         &mut self,
         access: WorldAccess<'_>,
@@ -85,12 +85,13 @@ impl ValueReader {
         let (now, checks) = (access.write_tick(), store.tick_checks());
         let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
         (self.after, self.tick_checks) = (Some(before(now)), checks);
-        let Some((column, lent)) = self.column.and_then(|column| Some((column, access.values_lent(column)?)))
+        let Some((column, write_borrows)) =
+            self.column.and_then(|column| Some((column, access.write_borrows(column)?)))
         else {
             return false;
         };
-        let were_lent = core::mem::replace(&mut self.lent, lent) != lent;
-        if let Some(after) = after.filter(|_| were_lent) {
+        let were_borrowed = core::mem::replace(&mut self.write_borrows, write_borrows) != write_borrows;
+        if let Some(after) = after.filter(|_| were_borrowed) {
             access.for_each_written(store.relation(self.relation), column, (after, now), each);
         }
         after.is_some()

@@ -44,8 +44,8 @@ pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, may_wait: boo
         return receive::apply(world, kind, source, &*wanted);
     }
     let Errors { now, for_now } = match may_wait {
-        true => settle(ScenePart::begin(world).world(), kind, source, &*wanted),
-        false => settle(world, kind, source, &*wanted),
+        true => apply_to(ScenePart::begin(world).world(), kind, source, &*wanted),
+        false => apply_to(world, kind, source, &*wanted),
     };
     if may_wait && !for_now.is_empty() {
         let then = (kind.read)(world, source);
@@ -65,7 +65,7 @@ pub(super) fn report_all(world: &mut World, errors: impl IntoIterator<Item = Mir
 
 /// Does everything that is due for components of this type, also the work of commands that were lost.
 pub(super) fn maintain(world: &mut World, kind: Kind) {
-    write::mend(world, kind);
+    write::restore_observers(world, kind);
     // Left by clone operations in which something has panicked.
     with(world, kind, |mirror| mirror.cloned.clear());
     let written = with(world, kind, |mirror| mirror.written.iter().copied().collect::<Vec<_>>());
@@ -95,7 +95,7 @@ fn retry(world: &mut World, kind: Kind) {
                 report_all(world, errors);
                 continue;
             }
-            let errors = settle(world, kind, source, &*wanted).for_now;
+            let errors = apply_to(world, kind, source, &*wanted).for_now;
             if !errors.is_empty() {
                 let then = (kind.read)(world, source);
                 wait(world, kind, Refused { source, wanted, then, errors });
@@ -123,10 +123,10 @@ fn wait(world: &mut World, kind: Kind, refused: Refused) {
 }
 
 /// Makes the pairs of an entity those of a component as far as the rules allow it, and writes the component from the pairs.
-pub(super) fn settle(world: &mut World, kind: Kind, source: Entity, wanted: &dyn MirrorValue) -> Errors {
+pub(super) fn apply_to(world: &mut World, kind: Kind, source: Entity, wanted: &dyn MirrorValue) -> Errors {
     let mut errors = Errors::default();
-    let settling = Settling::begin(world, kind, source);
-    let world = &mut *settling.world;
+    let applying = Applying::begin(world, kind, source);
+    let world = &mut *applying.world;
     // The component stays among those written until the pairs are set: it is written back once, and if an observer panics,
     // the next maintenance applies it again.
     wanted.apply(world, source, &mut errors);
@@ -140,22 +140,22 @@ pub(super) fn settle(world: &mut World, kind: Kind, source: Entity, wanted: &dyn
 }
 
 /// The component of an entity is being applied, until this is dropped.
-struct Settling<'w> {
+struct Applying<'w> {
     world: &'w mut World,
     kind: Kind,
     before: Option<Entity>,
 }
 
-impl<'w> Settling<'w> {
+impl<'w> Applying<'w> {
     fn begin(world: &'w mut World, kind: Kind, source: Entity) -> Self {
-        let before = with(world, kind, |mirror| mirror.settling.replace(source)).flatten();
+        let before = with(world, kind, |mirror| mirror.applying.replace(source)).flatten();
         Self { world, kind, before }
     }
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Applying<'_> {
     fn drop(&mut self) {
         let before = self.before;
-        with(self.world, self.kind, |mirror| mirror.settling = before);
+        with(self.world, self.kind, |mirror| mirror.applying = before);
     }
 }

@@ -49,7 +49,7 @@ pub enum MirrorError {
     /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world knows no
     /// values of the type yet. The pair was left out.
     #[error(
-        "a mirrored pair of {source_entity} was left out: its value is no `{path}`, or the world knows no such values yet: call `entity_of` for the type first"
+        "a mirrored pair of {source_entity} was left out: its value is no `{path}`, or no such values are registered in the world yet: call `entity_of` for the type first"
     )]
     WrongValue {
         /// The entity that has the component.

@@ -1,7 +1,7 @@
 //! Pairs that another world decides: components arrive in any order, and each counts until the next one for its entity.
 
 use super::{
-    apply::{maintain, report_all, settle},
+    apply::{apply_to, maintain, report_all},
     kind::{Kind, MirrorValue},
     state::{Why, with},
     unmet,
@@ -23,7 +23,7 @@ pub(super) fn start(world: &mut World, kind: Kind) -> Result<(), TraitsError> {
 pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, arrived: &dyn MirrorValue) {
     let set_aside =
         unmet::entities(world, kind, |why| matches!(why, Why::ChangedBy(by) if by.contains(&source)));
-    let errors = settle(world, kind, source, arrived).now;
+    let errors = apply_to(world, kind, source, arrived).now;
     report_all(world, errors);
     set_aside.into_iter().for_each(|entity| try_again(world, kind, entity));
 }
@@ -64,7 +64,7 @@ fn try_again(world: &mut World, kind: Kind, source: Entity) {
         return;
     }
     match unmet::arrived(world, kind, source).map(MirrorValue::clone_boxed) {
-        Some(arrived) => drop(settle(world, kind, source, &*arrived)),
+        Some(arrived) => drop(apply_to(world, kind, source, &*arrived)),
         // Its component was written from its pairs, and did not arrive.
         None if kind.is_on(world, source) => {}
         None => unmet::forget(world, kind, source),

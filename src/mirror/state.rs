@@ -34,13 +34,13 @@ pub(super) struct Mirror {
     /// Whether another world decides the pairs.
     pub(super) is_received: bool,
     /// The entity whose component is being applied.
-    pub(super) settling: Option<Entity>,
+    pub(super) applying: Option<Entity>,
     /// Entities whose components are being moved to others: they keep their pairs.
     pub(super) moved: EntityHashSet,
     /// Clones that are being made: a component that another of their components brings along does not say what their pairs are.
     pub(super) cloned: EntityHashSet,
-    /// How often values had been lent to be written in place, and the tick at which that was read.
-    pub(super) lent: (u64, Tick),
+    /// How often values had been borrowed to be written in place, and the tick at which that was read.
+    pub(super) write_borrows: (u64, Tick),
     /// If another world decides the pairs: what has arrived and is not, or not in full, what the pairs are.
     ///
     /// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives

@@ -112,11 +112,11 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
 /// Notes the pairs whose values were written in place since the last call.
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
     let kind = kind_of::<MirroredPairs<R>>();
-    let Some((seen, since)) = mirror(world, kind).map(|mirror| mirror.lent) else { return };
-    let Some(values) = fetch::values::<R>(world).filter(|values| values.lent() != seen) else {
+    let Some((seen, since)) = mirror(world, kind).map(|mirror| mirror.write_borrows) else { return };
+    let Some(values) = fetch::values::<R>(world).filter(|values| values.write_borrows() != seen) else {
         return;
     };
-    let lent = values.lent();
+    let write_borrows = values.write_borrows();
     let now = world.read_change_tick();
     let Some((store, id)) =
         fetch::store(world).and_then(|store| Some((store, store.registry().of_type::<R>()?)))
@@ -133,7 +133,7 @@ fn note_written_values<R: MirroredRelation>(world: &mut World) {
     // What is written from now on has a later tick.
     world.increment_change_tick();
     with(world, kind, |mirror| {
-        mirror.lent = (lent, now);
+        mirror.write_borrows = (write_borrows, now);
         mirror.due.extend(written.into_iter().map(Due::from));
     });
 }

@@ -123,7 +123,7 @@ impl MirrorComponent for RuntimeMirroredPairs {
         }
         operation.finish();
         // Pairs that are refused make no relation.
-        made.into_iter().for_each(|relation| ops::unmake_relation(world, relation));
+        made.into_iter().for_each(|relation| ops::unregister_relation(world, relation));
     }
 
     /// Notes the sources of relations that have another name.

@@ -1,4 +1,4 @@
-//! Values of which only reflection knows the type.
+//! Values whose type is known through reflection alone.
 
 use alloc::boxed::Box;
 use bevy_ecs::entity::{Entity, EntityMapper};
@@ -12,7 +12,7 @@ use bevy_reflect::{
 };
 use core::fmt;
 
-/// A value of a type that reflection knows, in [`RuntimeMirroredPairs`](super::RuntimeMirroredPairs).
+/// A value of a reflected type, in [`RuntimeMirroredPairs`](super::RuntimeMirroredPairs).
 ///
 /// It is written and read by reflection, as scenes are. Serde alone cannot do that: it does not know the type.
 #[derive(Reflect, Clone)]
@@ -87,8 +87,7 @@ impl<'de> DeserializeWithRegistry<'de> for ReflectedValue {
 }
 
 #[cfg(feature = "serialize")]
-const NEEDS_REGISTRY: &str =
-    "a value of a type that only reflection knows is read and written by reflection, not by serde alone";
+const NEEDS_REGISTRY: &str = "a value whose type is known through reflection alone is read and written by reflection, not by serde alone";
 
 #[cfg(feature = "serialize")]
 impl serde::Serialize for ReflectedValue {

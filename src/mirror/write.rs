@@ -46,14 +46,14 @@ pub(super) fn start(world: &mut World, kind: Kind, in_scenes: bool) {
         written,
         writing: None,
         is_received: false,
-        settling: None,
+        applying: None,
         moved: EntityHashSet::default(),
         cloned: EntityHashSet::default(),
-        lent: (0, tick),
+        write_borrows: (0, tick),
         unmet: BTreeMap::new(),
         waiting: VecDeque::new(),
     });
-    mend(world, kind);
+    restore_observers(world, kind);
     update(world, kind, None);
 }
 
@@ -84,11 +84,11 @@ pub(super) fn follow(world: &mut World, kind: Kind, key: Followed) {
     let index =
         MirroredIndex { cursor, places: Places::default(), tied: EntityHashSet::default(), name: None };
     with(world, kind, |mirror| mirror.relations.insert(key, index));
-    ask_for_updates(world, kind, key);
+    request_updates(world, kind, key);
 }
 
 /// Makes each change of the pairs of a relation update the components.
-fn ask_for_updates(world: &mut World, kind: Kind, key: Followed) {
+fn request_updates(world: &mut World, kind: Kind, key: Followed) {
     let component = (kind.register)(world);
     let Some(store) = fetch::store_mut(world) else { return };
     let Some(id) = key.relation(store) else { return };
@@ -99,7 +99,7 @@ fn ask_for_updates(world: &mut World, kind: Kind, key: Followed) {
 }
 
 /// Follows the relations that are to be mirrored, and no others.
-pub(super) fn mend(world: &mut World, kind: Kind) {
+pub(super) fn restore_observers(world: &mut World, kind: Kind) {
     let known = with(world, kind, |mirror| mirror.relations.keys().copied().collect::<Vec<_>>());
     let relations = (kind.relations)(world);
     for key in known.unwrap_or_default() {
@@ -119,7 +119,7 @@ pub(super) fn mend(world: &mut World, kind: Kind) {
     }
     for key in relations {
         follow(world, kind, key);
-        ask_for_updates(world, kind, key);
+        request_updates(world, kind, key);
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn update_relation(world: &mut World, kind: Kind, id: RelationId) {
     });
     if key.is_none() {
         // The relation is gone.
-        mend(world, kind);
+        restore_observers(world, kind);
     }
     update(world, kind, key);
 }
@@ -316,11 +316,11 @@ fn write_due(world: &mut World, kind: Kind, due: Due) {
     let source = due.source;
     // A component that was written meanwhile is applied first, and then written back.
     let may_write = |mirror: &mut Mirror| {
-        let settling = mirror.settling.filter(|_| mirror.is_received);
-        (!mirror.written.contains(&source)).then_some((mirror.is_received, settling))
+        let applying = mirror.applying.filter(|_| mirror.is_received);
+        (!mirror.written.contains(&source)).then_some((mirror.is_received, applying))
     };
     let is_spawned = world.entities().contains_spawned(source);
-    let Some((is_received, settling)) = with(world, kind, may_write).flatten().filter(|_| is_spawned) else {
+    let Some((is_received, applying)) = with(world, kind, may_write).flatten().filter(|_| is_spawned) else {
         return;
     };
     // Other changes of the entity are due separately.
@@ -328,22 +328,22 @@ fn write_due(world: &mut World, kind: Kind, due: Due) {
     if !is_received && due.inserted.is_some_and(pushes) {
         return;
     }
-    (kind.write_back)(world, kind, source, settling);
+    (kind.write_back)(world, kind, source, applying);
 }
 
-/// Makes the component of an entity list its pairs. Nothing is written if it does already. `settling` is the entity whose
+/// Makes the component of an entity list its pairs. Nothing is written if it does already. `applying` is the entity whose
 /// component, which has arrived, may have changed the pairs.
 pub(super) fn write_back<C: MirrorComponent>(
     world: &mut World,
     kind: Kind,
     source: Entity,
-    settling: Option<Entity>,
+    applying: Option<Entity>,
 ) {
     let now = C::read(world, source);
     let is_empty = now.pairs().is_empty();
     let there = world.get::<C>(source);
     let (is_there, is_same) = (there.is_some(), there.map_or(is_empty, |there| there.is_same(&now)));
-    if let Some(by) = settling.filter(|&by| !is_same && by != source) {
+    if let Some(by) = applying.filter(|&by| !is_same && by != source) {
         unmet::note_changed(world, kind, source, by);
     }
     let stays = !is_empty || unmet::is_unmet(world, kind, source);

@@ -50,7 +50,7 @@ impl NameIndex {
         known.parents.get(&parent)?.entities.get(&hash).copied()
     }
 
-    /// Finds an entity that [`get`](Self::get) does not know, and remembers it.
+    /// Finds an entity that [`get`](Self::get) does not have, and caches it.
     ///
     /// # Complexity
     /// O(entities that were added since the last search), if it is one of them; otherwise O(entities with this

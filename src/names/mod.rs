@@ -4,7 +4,7 @@
 //! [`ChildOf`](bevy_ecs::hierarchy::ChildOf), from entities without a parent or from a given one.
 //!
 //! A name can be changed through `&mut Name`, for which Bevy has no event. So nothing is kept up to date as names
-//! change. Instead the index remembers where a name was found, and each answer of it is checked against the
+//! change. Instead the index caches where a name was found, and each answer of it is checked against the
 //! components of the entity before it is given: that is right whatever happened in between, and costs nothing
 //! where no name is looked up. Only where the index has no answer are the children gone through.
 

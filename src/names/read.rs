@@ -127,7 +127,7 @@ pub trait WorldNameExt {
     ///
     /// # Complexity
     /// O(1) for each name of the path that was found before, once relations are in use in this world: then found names
-    /// are remembered. A name that was not found before takes O(siblings added since the last search), if
+    /// are cached. A name that was not found before takes O(siblings added since the last search), if
     /// it belongs to one of these. Otherwise it takes O(siblings), since a name can change without notice;
     /// so does finding out that there is no such name. (In systems, this is also so for names of new entities
     /// without a parent.)

@@ -1,9 +1,9 @@
 //! Changing pairs: the only way into the store.
 //!
-//! Four floors, of which each imports only those before it: [`register`] knows the relations of a world, [`mutate`]
+//! Four floors, of which each imports only those before it: [`register`] has the relations of a world, [`mutate`]
 //! plans, inserts and removes pairs, [`lifecycle`] follows what becomes of entities and of Bevy's own relationship
 //! components, and [`api`] is what users call. Whatever they call, an insertion goes through [`mutate::insert`], which
-//! asks [`mutate::plan`] what the relation's traits say and then carries the plan out, and a removal goes through
+//! executes the plan that [`mutate::plan`] makes from the relation's traits, and a removal goes through
 //! [`mutate::remove`].
 
 mod api;
@@ -60,17 +60,17 @@ pub(crate) use mutate::{
 };
 pub(crate) use register::constraints::has_constraints;
 #[cfg(feature = "remote")]
-pub(crate) use register::entity::unmake_type_entity;
+pub(crate) use register::entity::despawn_unused_type_entity;
 pub(crate) use register::entity::{
     InternalEntity, TypeEntity, entity_of_type, entity_of_type_id, internal_markers, relation_id_of,
     unlisted_markers,
 };
 pub(crate) use register::participant::Participant;
-pub(crate) use register::relation::{make_relation, relation_id, unmake_relation};
+pub(crate) use register::relation::{make_relation, relation_id, unregister_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;
 pub(crate) use register::store::{ensure_store, index_children_for, use_all_relations, use_relation};
-pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_mending};
+pub(crate) use register::upkeep::{check, despawn_after, maintain, needs_repair};
 pub(crate) use register::watch::install as install_observers;
 pub(crate) use register::{
     entity::entity_of,

@@ -9,7 +9,7 @@ use crate::{
     fetch::{CursorFetch, CursorState, RowHint},
     relation::{OnInstantiate, TraversableRelation},
     store::{Pages, RelationIndex, TargetIter, Upward},
-    traverse::{self, Known, Limits, Met, Search},
+    traverse::{self, Known, Limits, Search, VisitedSet},
 };
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::{
@@ -55,7 +55,7 @@ enum TableAbove<'w> {
     /// For each something else, as far as it is known.
     Each,
     /// It is asked of the first entity.
-    Unasked(&'w Table),
+    NotSearched(&'w Table),
     /// For all the same.
     All(Option<(Entity, RowHint)>),
 }
@@ -95,7 +95,7 @@ pub(super) struct ClimbMemo<'w> {
 struct SearchMemory<'w> {
     search: Search<TargetIter<'w>>,
     /// For searches with limits.
-    met: Option<Met>,
+    met: Option<VisitedSet>,
     /// The entities that a search came by and others may come by too.
     shared: Vec<u32>,
 }
@@ -112,9 +112,9 @@ pub(super) const HOLDER: u32 = 2;
 /// So many entities with one source each may be entered again by each of the searches that come by.
 const MAX_PLAIN: u32 = 16;
 
-/// After so many searches that saw no others' way, one in [`LOOK_EVERY`] looks for them.
+/// After so many searches that saw no others' way, one in [`PROBE_INTERVAL`] looks for them.
 const MAX_APART: u32 = 64;
-const LOOK_EVERY: u32 = 8;
+const PROBE_INTERVAL: u32 = 8;
 
 /// This many searches of a query do without notes, which cost more than they save if there are no others.
 const ALONE: u32 = 4;
@@ -172,7 +172,7 @@ impl<'w> ClimbMemo<'w> {
     ) -> Option<(Entity, RowHint)> {
         let with_notes = self.alone >= ALONE;
         self.alone += u32::from(!with_notes);
-        let looks = self.apart < MAX_APART || self.apart.is_multiple_of(LOOK_EVERY);
+        let looks = self.apart < MAX_APART || self.apart.is_multiple_of(PROBE_INTERVAL);
         self.apart += 1;
         let (mut at, mut plain) = (entity, 0);
         // The number of what was found, where it has one.
@@ -272,7 +272,7 @@ impl<'w> ClimbMemo<'w> {
             if distance < limits.min { None } else { holds(at).map(|place| (at, place)) }
         };
         let SearchMemory { search, met, .. } = &mut **self.memory.get_or_insert_default();
-        let met = met.get_or_insert_with(|| Met::new(index, limits));
+        let met = met.get_or_insert_with(|| VisitedSet::new(index, limits));
         met.clear();
         search.run((entity, 0), limits.max, |at| index.targets(at), met, visit)
     }
@@ -340,7 +340,7 @@ where
                 return fetch.above.get_found(cursor, holder, place);
             },
             // SAFETY: as the caller promises.
-            &TableAbove::Unasked(table) => unsafe {
+            &TableAbove::NotSearched(table) => unsafe {
                 fetch.table_above = Self::above_table(state, fetch, entity, table);
                 return Self::fetch_above(state, fetch, entity);
             },
@@ -477,7 +477,7 @@ where
         table: &'w Table,
     ) {
         if fetch.fragmenting {
-            fetch.table_above = TableAbove::Unasked(table);
+            fetch.table_above = TableAbove::NotSearched(table);
         }
         if MIN == 0 {
             // SAFETY: the state belongs to the fetch.
@@ -488,7 +488,7 @@ where
     #[inline]
     unsafe fn set_table<'w>(fetch: &mut Self::Fetch<'w>, state: &Self::State, table: &'w Table) {
         if fetch.fragmenting {
-            fetch.table_above = TableAbove::Unasked(table);
+            fetch.table_above = TableAbove::NotSearched(table);
         }
         if MIN == 0 {
             // SAFETY: the state belongs to the fetch.

@@ -10,7 +10,7 @@ use crate::{
     fetch::SharedData,
     relation::TraversableRelation,
     store::RelationIndex,
-    traverse::{Known, Limits, Memo, Met, RelationView},
+    traverse::{Known, Limits, Memo, RelationView, VisitedSet},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -88,21 +88,21 @@ pub struct Down<R: TraversableRelation, D, const MIN: u32 = 1, const MAX: u32 = 
 pub type SelfDown<R, D, const MAX: u32 = { u32::MAX }> = Down<R, D, 0, MAX>;
 
 type DownReads<R, D> =
-    (ReadPairs<R, false>, ReadEntities<D, (), false>, ReadOrder<R, AllChildren>, Scratch<Waiting>);
+    (ReadPairs<R, false>, ReadEntities<D, (), false>, ReadOrder<R, AllChildren>, Scratch<DownSearch>);
 
 /// The memory of searches.
 #[derive(Default)]
-pub struct Waiting {
+pub struct DownSearch {
     /// What was met and not yet entered, with its distance.
     queue: Vec<(Entity, u32)>,
-    met: Option<Met>,
+    met: Option<VisitedSet>,
 }
 
-impl Remembered for Waiting {
+impl Remembered for DownSearch {
     type Of<'w> = Self;
 }
 
-impl Waiting {
+impl DownSearch {
     /// What `holds` returns first, of the entities below `start` that are from `MIN` to `MAX` steps away, breadth
     /// first.
     fn nearest<T, const MIN: u32, const MAX: u32>(
@@ -114,7 +114,7 @@ impl Waiting {
     ) -> Option<T> {
         let Self { queue, met } = self;
         // Going breadth first, the maximum makes no difference to what was met: nothing is met at a smaller distance later.
-        let met = met.get_or_insert_with(|| Met::new(index, Limits { min: MIN, max: u32::MAX }));
+        let met = met.get_or_insert_with(|| VisitedSet::new(index, Limits { min: MIN, max: u32::MAX }));
         met.clear();
         queue.clear();
         let (mut at, mut distance, mut entered) = (start, 0, 0);

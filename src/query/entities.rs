@@ -101,7 +101,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         self.cursor.as_mut().is_some_and(|cursor| unsafe { cursor.get(&state.0, entity) }.is_some())
     }
 
-    /// Whether a source has a target that matches, if that is [noted](Self::note_asked).
+    /// Whether a source has a target that matches, if that is [noted](Self::note_matches).
     #[inline(always)]
     pub(super) fn noted(&mut self, source: Entity) -> Option<bool> {
         let NotedMatches { words, targets, .. } = &mut self.noted;
@@ -123,7 +123,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     /// # Safety
     /// As for [`get`](Self::get).
     #[inline]
-    pub(super) unsafe fn note_asked(
+    pub(super) unsafe fn note_matches(
         &mut self,
         state: &EntitiesState<D, F>,
         index: &'w RelationIndex,
@@ -148,7 +148,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
     /// Notes which targets match, or sources.
     ///
     /// # Safety
-    /// As for [`note_asked`](Self::note_asked).
+    /// As for [`note_matches`](Self::note_matches).
     #[cold]
     #[inline(never)]
     unsafe fn note_all(&mut self, state: &EntitiesState<D, F>, index: &'w RelationIndex, compares: bool) {

@@ -122,7 +122,7 @@ unsafe fn is_related_so_far<'w, R: Relation, F: QueryFilter + 'static>(
 ) -> bool {
     let Some(index) = pairs.index else { return false };
     // SAFETY: the state belongs to the fetch, which has the rights that the caller has.
-    unsafe { ends.note_asked(state, index, || pairs.compares()) };
+    unsafe { ends.note_matches(state, index, || pairs.compares()) };
     // SAFETY: as above.
     let matches = |target| unsafe { ends.matches(state, target) };
     match pairs.upward {

@@ -8,7 +8,7 @@ use bevy_ecs::{
 };
 use core::marker::PhantomData;
 
-/// What is remembered while a query is iterated.
+/// What is kept while a query is iterated.
 pub trait Remembered {
     /// The same while the world is borrowed. Empty at first; to lose it costs time, nothing else.
     type Of<'w>: Default;

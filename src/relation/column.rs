@@ -61,7 +61,7 @@ pub(crate) trait ErasedColumn: Send + Sync {
     /// When the value in a row was written last, in place or not, as [`get_in`](Self::get_in).
     fn changed_in(&self, resource: &FilteredEntityRef<'_, '_>, row: u32) -> Option<Tick>;
 
-    /// How often values were lent to be written in place, as [`get_in`](Self::get_in).
+    /// How often values were borrowed to be written in place, as [`get_in`](Self::get_in).
     fn lent_in(&self, resource: &FilteredEntityRef<'_, '_>) -> Option<u64>;
 
     /// The resource that the values lie in.

@@ -1,5 +1,5 @@
 //! What a relation is: the [`Relation`] trait that a Rust type implements to become one, the traits declared
-//! about it ([`RelationTraits`]), and the registry that knows every relation of a world.
+//! about it ([`RelationTraits`]), and the registry of all relations of a world.
 //!
 //! A relation is always an entity. For a Rust type that entity is made when the type is first used; a
 //! run-time relation is any entity used in the first position of a pair. Facts about a relation are declared

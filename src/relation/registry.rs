@@ -77,7 +77,7 @@ pub(crate) struct RelationEntry {
     /// What the ends of its pairs must be.
     pub(crate) constraints: Vec<ResolvedConstraint>,
     /// Its traits are known: those of a type are declared while it is being registered.
-    pub(crate) settled: bool,
+    pub(crate) has_traits: bool,
     /// Pairs have been inserted, or it is built in: traits cannot change any more.
     pub(crate) frozen: bool,
     /// The component that shows its pairs on their sources, if they are mirrored, and what brings it up to date.
@@ -120,7 +120,7 @@ impl RelationEntry {
             is_companion: false,
             one_of: None,
             constraints: Vec::new(),
-            settled: false,
+            has_traits: false,
             frozen: false,
             mirror: None,
             keys: SmallVec::new(),
@@ -146,8 +146,8 @@ pub(crate) struct Registry {
     types: HashMap<TypeId, TypeEntry, NoOpHash>,
     type_entities: EntityHashMap<TypeId>,
     free: Vec<RelationId>,
-    /// See [`takes_along`](Self::takes_along).
-    takes_along: bool,
+    /// See [`has_despawning_relations`](Self::has_despawning_relations).
+    has_despawning_relations: bool,
     /// See [`counts_sources`](Self::counts_sources).
     counts_sources: bool,
     /// See [`despawns_targets`](Self::despawns_targets).
@@ -230,13 +230,13 @@ impl Registry {
 
     /// Some relation or tag takes the sources of its pairs along when it goes.
     #[inline]
-    pub(crate) fn takes_along(&self) -> bool {
-        self.takes_along
+    pub(crate) fn has_despawning_relations(&self) -> bool {
+        self.has_despawning_relations
     }
 
     /// Notes that a relation or tag takes the sources of its pairs along.
-    pub(crate) fn set_takes_along(&mut self) {
-        self.takes_along = true;
+    pub(crate) fn note_despawning_relation(&mut self) {
+        self.has_despawning_relations = true;
     }
 
     /// Some relation despawns a target that loses its last source.

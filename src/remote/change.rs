@@ -10,7 +10,7 @@ use crate::{
     expr::{NamedElement, bits, type_with_unknown_fields},
     fetch,
     id::{PairId, Slot},
-    ops::{entity_of_type_id, unmake_relation, unmake_type_entity},
+    ops::{despawn_unused_type_entity, entity_of_type_id, unregister_relation},
     relation::ReflectedData,
     store::PairStore,
     world::{WorldPairExt, WorldReflectPairExt, reflected_column},
@@ -85,10 +85,10 @@ impl Request {
         let inserted = self.try_insert(world, value);
         if inserted.is_err() {
             if !self.is_relation {
-                unmake_relation(world, self.ends[1]);
+                unregister_relation(world, self.ends[1]);
             }
             for (&end, _) in self.ends.iter().zip(self.made).filter(|&(_, made)| made) {
-                unmake_type_entity(world, end);
+                despawn_unused_type_entity(world, end);
             }
         }
         inserted

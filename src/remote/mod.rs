@@ -55,7 +55,7 @@
 //!
 //! The first messages of a stream have all rows as `entered`, each later one those that have come since, and as `left`
 //! those that are gone, each by its `entities` alone. Many rows come in several messages, frame by frame. A row is the same as long as `$this` and its variables are, also
-//! those without a name: a wildcard makes rows that cannot be told apart by their `entities`. A stream ends with the
+//! those without a name: a wildcard makes rows that cannot be distinguished by their `entities`. A stream ends with the
 //! first error. If its client does not read, changes wait.
 //!
 //! # Limits
@@ -64,7 +64,7 @@
 //! nothing. Its `data` has the `reason` in a word, and, if a text in the request is wrong, the parameter and the place in
 //! it. Codes are those of `bevy_remote`, and those of [`error_codes`].
 //!
-//! The methods let a client read and change the world. `bevy_remote` listens on this machine alone unless it is told
+//! The methods let a client read and change the world. `bevy_remote` listens on this machine alone unless it is configured
 //! otherwise, and does not ask who a client is.
 
 mod browse;

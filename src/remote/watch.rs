@@ -1,7 +1,7 @@
 //! Watching the rows of expressions.
 //!
 //! `bevy_remote` calls the method of a watching request in each frame with the parameters alone, so that a method cannot
-//! tell two requests with the same parameters apart, nor see that a client is gone. Therefore requests to watch rows are
+//! distinguish two requests with the same parameters, nor detect that a client is gone. Therefore requests to watch rows are
 //! taken out of its mailbox before it looks into it. Each keeps a live expression and its own way to answer.
 
 use super::{
@@ -78,7 +78,7 @@ pub(super) fn receive(world: &mut World) {
     if let Some(mut deadline) = world.get_resource_mut::<Deadline>() {
         *deadline = Deadline::after(limits.page_time);
     }
-    stand_between(world);
+    intercept_messages(world);
     let most = limits.requests_per_frame.max(1);
     for _ in 0..most {
         let Some(mailbox) = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref())
@@ -104,7 +104,7 @@ pub(super) fn receive(world: &mut World) {
 }
 
 /// Has transports send to this module, and the methods receive from it.
-fn stand_between(world: &mut World) {
+fn intercept_messages(world: &mut World) {
     let Some(receiver) = world.get_resource::<BrpReceiver>() else { return };
     let mailbox = world.get_resource::<Watches>().and_then(|watches| watches.mailbox.as_ref());
     if mailbox.is_some_and(|mailbox| mailbox.taken.same_channel(receiver)) {
@@ -202,8 +202,8 @@ impl Watch {
     ) -> Result<bool, RemoteError> {
         self.expr.update(world)?;
         let is_first = self.updated.replace(now).is_none();
-        let left = self.expr.left(world)?.filter(|row| self.is_meant(row)).count();
-        let entered = self.expr.entered(world)?.filter(|row| self.is_meant(row)).count();
+        let left = self.expr.left(world)?.filter(|row| self.is_requested(row)).count();
+        let entered = self.expr.entered(world)?.filter(|row| self.is_requested(row)).count();
         let rows = self.rows.saturating_sub(left) + entered;
         if rows > limits.rows {
             return Err(RemoteError::TooLarge { what: "the number of rows", limit: limits.rows as u64 });
@@ -230,7 +230,7 @@ impl Watch {
         let moved = left.map(|row| (row, false)).chain(entered.map(|row| (row, true)));
         let (mut left, mut entered) = (Vec::new(), Vec::new());
         let mut sent = self.sent;
-        for (row, has_entered) in moved.filter(|(row, _)| self.is_meant(row)).skip(self.sent) {
+        for (row, has_entered) in moved.filter(|(row, _)| self.is_requested(row)).skip(self.sent) {
             let written = if has_entered { writer.row(row, self.values)? } else { writer.gone_row(row)? };
             let Some(written) = written else { break };
             if has_entered {
@@ -247,7 +247,7 @@ impl Watch {
     }
 
     /// Whether the client asked for this row.
-    fn is_meant(&self, row: &Row<'_>) -> bool {
+    fn is_requested(&self, row: &Row<'_>) -> bool {
         self.vars.iter().all(|&(var, entity)| row.var_by_id(var) == Some(entity))
     }
 }

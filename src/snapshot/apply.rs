@@ -14,7 +14,7 @@ use crate::{
     names::{slot_path, slots},
     ops::{
         InsertPairError, Operation, Restoration, Restored, WantedPairs, WantedSource, WantedValue,
-        ensure_store, entity_of_type, make_relation, unmake_relation,
+        ensure_store, entity_of_type, make_relation, unregister_relation,
     },
     relation::{BoxedValue, EntityName},
     store::PairStore,
@@ -160,8 +160,8 @@ impl PairSnapshot {
         ensure_store(world);
         let mut made = Made::new(world, entities);
         let applied =
-            Application::mapped(self, &mut made).and_then(|application| application.carry_out(made.world));
-        made.settle(applied.is_ok());
+            Application::mapped(self, &mut made).and_then(|application| application.execute(made.world));
+        made.finish(applied.is_ok());
         applied
     }
 
@@ -177,9 +177,9 @@ impl PairSnapshot {
         ensure_store(world);
         let mut made = Vec::new();
         let applied = Application::here(self, world, dead, respawned, &mut made)
-            .and_then(|application| application.carry_out(world));
+            .and_then(|application| application.execute(world));
         if applied.is_err() {
-            made.into_iter().for_each(|relation| unmake_relation(world, relation));
+            made.into_iter().for_each(|relation| unregister_relation(world, relation));
         }
         applied
     }
@@ -285,7 +285,7 @@ impl<'a> Application<'a> {
         })
     }
 
-    fn carry_out(self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
+    fn execute(self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
         let mut skipped = 0;
         let restoration = {
             let world = &*world;
@@ -293,7 +293,7 @@ impl<'a> Application<'a> {
             self.restoration(world, store, &mut skipped)
         };
         let mut operation = Operation::begin(world);
-        let restored = restoration.carry_out(operation.world());
+        let restored = restoration.execute(operation.world());
         operation.finish();
         #[cfg(feature = "bevy_reflect")]
         mirror::note_order(world);

@@ -175,7 +175,7 @@ impl PairFilter {
             None => {
                 let entry = |id: &RelationId| store.registry().entry(*id);
                 let ids_of_all = store.registry().ids();
-                ids.extend(ids_of_all.filter(|id| entry(id).settled && !entry(id).traits.is_transient()));
+                ids.extend(ids_of_all.filter(|id| entry(id).has_traits && !entry(id).traits.is_transient()));
             }
         }
         for left_out in self.without.iter().filter_map(|named| named.find(store)) {

@@ -1,6 +1,6 @@
 //! What is made in a world for pairs that are to be applied, and goes again if they are not.
 
-use crate::{fetch, ops::unmake_relation};
+use crate::{fetch, ops::unregister_relation};
 use alloc::vec::Vec;
 use bevy_ecs::{
     entity::{Entity, EntityHashMap, EntityHashSet},
@@ -8,7 +8,7 @@ use bevy_ecs::{
 };
 use core::mem::take;
 
-/// What is made, until it is [settled](Self::settle) whether it stays.
+/// What is made, until [`finish`](Self::finish) says whether it stays.
 pub(super) struct Made<'a> {
     pub(super) world: &'a mut World,
     /// Where spawned entities are entered.
@@ -16,17 +16,17 @@ pub(super) struct Made<'a> {
     pub(super) spawned: Vec<Entity>,
     /// Entities that were no relations before.
     pub(super) relations: Vec<Entity>,
-    is_settled: bool,
+    is_finished: bool,
 }
 
 impl<'a> Made<'a> {
     pub(super) fn new(world: &'a mut World, map: &'a mut EntityHashMap<Entity>) -> Self {
-        Self { world, map, spawned: Vec::new(), relations: Vec::new(), is_settled: false }
+        Self { world, map, spawned: Vec::new(), relations: Vec::new(), is_finished: false }
     }
 
     /// Returns the spawned entities if they stay.
-    pub(super) fn settle(mut self, stays: bool) -> Vec<Entity> {
-        self.is_settled = true;
+    pub(super) fn finish(mut self, stays: bool) -> Vec<Entity> {
+        self.is_finished = true;
         let spawned = take(&mut self.spawned);
         if stays {
             return spawned;
@@ -45,7 +45,7 @@ impl<'a> Made<'a> {
 /// Users' code has panicked: where a value was copied or an entity looked up, or in an observer of pairs that are there by then.
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        if self.is_settled || self.spawned.iter().any(|&entity| is_used(self.world, entity)) {
+        if self.is_finished || self.spawned.iter().any(|&entity| is_used(self.world, entity)) {
             return;
         }
         let (spawned, relations) = (take(&mut self.spawned), take(&mut self.relations));
@@ -65,7 +65,7 @@ fn is_used(world: &World, entity: Entity) -> bool {
 }
 
 fn undo(world: &mut World, spawned: Vec<Entity>, relations: Vec<Entity>) {
-    relations.into_iter().for_each(|relation| unmake_relation(world, relation));
+    relations.into_iter().for_each(|relation| unregister_relation(world, relation));
     for entity in spawned {
         let _ = world.try_despawn(entity);
     }

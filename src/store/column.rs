@@ -48,8 +48,8 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     removed: SmallVec<[T; 1]>,
     /// The store whose pairs the values belong to.
     store: Option<StoreId>,
-    /// How often values were lent to be written in place.
-    lent: u64,
+    /// How often values were borrowed to be written in place.
+    write_borrows: u64,
 }
 
 impl<T: Send + Sync + 'static> PairData<T> {
@@ -60,15 +60,15 @@ impl<T: Send + Sync + 'static> PairData<T> {
 
     /// Lends the values to be written in place at `this_run`. What was written after `last_run` counts as changed.
     #[inline]
-    pub(crate) fn lend(&mut self, last_run: Tick, this_run: Tick) -> LentValues<'_, T> {
-        self.lent += 1;
+    pub(crate) fn values_mut(&mut self, last_run: Tick, this_run: Tick) -> ValuesMut<'_, T> {
+        self.write_borrows += 1;
         let writers = self.writers.as_mut().map(Vec::as_mut_slice);
-        LentValues { values: &mut self.values, ticks: &mut self.ticks, writers, last_run, this_run }
+        ValuesMut { values: &mut self.values, ticks: &mut self.ticks, writers, last_run, this_run }
     }
 
-    /// How often values were lent to be written in place: as long as this stays the same, none was written.
-    pub(crate) fn lent(&self) -> u64 {
-        self.lent
+    /// How often values were borrowed to be written in place: as long as this stays the same, none was written.
+    pub(crate) fn write_borrows(&self) -> u64 {
+        self.write_borrows
     }
 
     /// When the value in a row was written last.
@@ -122,7 +122,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
             free: Vec::new(),
             removed: SmallVec::new(),
             store: None,
-            lent: 0,
+            write_borrows: 0,
         };
         if let Some(store) = world.get_resource::<PairStore>() {
             column.store = Some(store.id);
@@ -144,8 +144,8 @@ impl<T: Send + Sync + 'static> PairData<T> {
     pub(crate) const COLUMN: ColumnRef = &TypedColumn::<T, Opaque>::NEW;
 }
 
-/// Values to write: see [`PairData::lend`].
-pub(crate) struct LentValues<'a, T> {
+/// Values to write: see [`PairData::values_mut`].
+pub(crate) struct ValuesMut<'a, T> {
     values: &'a mut [Option<T>],
     ticks: &'a mut [ComponentTicks],
     writers: MaybeLocation<&'a mut [&'static Location<'static>]>,
@@ -153,16 +153,16 @@ pub(crate) struct LentValues<'a, T> {
     this_run: Tick,
 }
 
-impl<'a, T> LentValues<'a, T> {
+impl<'a, T> ValuesMut<'a, T> {
     /// The value in a row: it is stamped as changed when it is written.
     #[inline]
     pub(crate) fn get_mut(&mut self, row: u32) -> Option<Mut<'_, T>> {
         let Self { values, ticks, writers, last_run, this_run } = self;
         let writers = writers.as_mut().map(|writers| &mut **writers);
-        LentValues { values, ticks, writers, last_run: *last_run, this_run: *this_run }.into_value(row)
+        ValuesMut { values, ticks, writers, last_run: *last_run, this_run: *this_run }.into_value(row)
     }
 
-    /// The same, for as long as the values are lent.
+    /// The same, for as long as the values are borrowed.
     #[inline]
     pub(crate) fn into_value(self, row: u32) -> Option<Mut<'a, T>> {
         let row = row as usize;
@@ -174,7 +174,7 @@ impl<'a, T> LentValues<'a, T> {
 }
 
 impl<R: Relation> PairData<R> {
-    /// The column for the values of a relation type, which knows whether they can be copied and made.
+    /// The column for the values of a relation type, which declares whether they can be copied and made.
     pub(crate) const OF_RELATION: ColumnRef = &TypedColumn::<R, Declared>::NEW;
 }
 
@@ -194,7 +194,7 @@ struct Opaque;
 struct Cloned;
 /// Values can be copied and made.
 struct Defaulted;
-/// The type is a relation, which knows whether its values can be copied and made.
+/// The type is a relation, which declares whether its values can be copied and made.
 struct Declared;
 /// Values are reflected ones, which can be copied by reflection.
 #[cfg(feature = "bevy_reflect")]
@@ -348,7 +348,7 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
     }
 
     fn lent_in(&self, resource: &FilteredEntityRef<'_, '_>) -> Option<u64> {
-        Some(resource.get::<PairData<T>>()?.lent())
+        Some(resource.get::<PairData<T>>()?.write_borrows())
     }
 
     fn resource(&self, components: &Components) -> Option<ComponentId> {

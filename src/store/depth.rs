@@ -2,7 +2,7 @@
 //!
 //! An entity without targets has depth 0; any other lies one below its deepest target. Linking a leaf updates
 //! its depth at once. Linking an entity that has sources of its own would change its whole subtree, which may
-//! be a hub: that is put off until [`Depths::settle`], and reads walk up meanwhile.
+//! be a hub: that is put off until [`Depths::recompute`], and reads walk up meanwhile.
 
 use super::{forward::Forward, pages::Pages, reverse::Reverse};
 use alloc::vec::Vec;
@@ -23,7 +23,7 @@ pub(crate) struct Depths {
 impl Depths {
     /// Whether every stored depth is right.
     #[inline]
-    fn settled(&self) -> bool {
+    fn is_current(&self) -> bool {
         self.stale.is_empty() && !self.all_stale
     }
 
@@ -53,7 +53,7 @@ impl Depths {
     fn update(&mut self, entity: Entity, old: u32, new: u32, has_sources: bool) {
         if has_sources && old != new {
             self.mark(entity);
-        } else if !self.settled() {
+        } else if !self.is_current() {
             // What it was computed from may be wrong.
             self.mark(entity);
         }
@@ -81,10 +81,10 @@ impl Depths {
     /// The depth of an entity.
     ///
     /// # Complexity
-    /// Constant, unless subtrees were moved since the last [`settle`](Self::settle): then proportional to
+    /// Constant, unless subtrees were moved since the last [`recompute`](Self::recompute): then proportional to
     /// the number of ancestors.
     pub(crate) fn get(&self, forward: &Forward, entity: Entity) -> u32 {
-        if self.settled() {
+        if self.is_current() {
             return self.stored(forward, entity);
         }
         let mut known: EntityHashMap<u32> = EntityHashMap::default();
@@ -110,8 +110,8 @@ impl Depths {
     ///
     /// # Complexity
     /// Proportional to the subtrees that were moved; to the whole relation after more than a thousand moves.
-    pub(crate) fn settle(&mut self, forward: &Forward, reverse: &Reverse) {
-        if self.settled() {
+    pub(crate) fn recompute(&mut self, forward: &Forward, reverse: &Reverse) {
+        if self.is_current() {
             return;
         }
         let mut roots = core::mem::take(&mut self.stale);

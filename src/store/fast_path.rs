@@ -174,7 +174,7 @@ pub(crate) enum Affected {
     Removals,
 }
 
-/// What the store knows of the observers of pairs beside [`RelationIndex::observed`].
+/// What the store records of the observers of pairs beside [`RelationIndex::observed`].
 #[derive(Default)]
 pub(crate) struct ObserverState {
     /// The keys of the two events, insertion and removal.
@@ -217,7 +217,7 @@ impl ObserverState {
 
 impl RelationIndex {
     /// Computes what is looked at from what it depends on.
-    fn settle_fast_path(&mut self) {
+    fn recompute_fast_path(&mut self) {
         let declined = FastPathFlags::declined_for(self.observed, self.exclusive);
         self.fast_path = self.allowed.without(declined);
     }
@@ -281,7 +281,7 @@ impl PairStore {
         });
         let index = self.relation_mut(id);
         index.allowed = flags.unwrap_or_default();
-        index.settle_fast_path();
+        index.recompute_fast_path();
     }
 
     /// Whether there may be observers of the insertion, or removal, of a pair.
@@ -315,14 +315,14 @@ impl PairStore {
             None => &mut self.tags,
         };
         index.observed = events;
-        index.settle_fast_path();
+        index.recompute_fast_path();
     }
 
     /// Notes that a relation may be observed: it is watched by another key.
     pub(crate) fn set_maybe_observed(&mut self, id: RelationId) {
         let index = self.relation_mut(id);
         index.observed = [true; 2];
-        index.settle_fast_path();
+        index.recompute_fast_path();
     }
 
     /// Notes that there may be observers of insertions and of removals of pairs of any relation, and of tags.
@@ -331,7 +331,7 @@ impl PairStore {
             for (observed, event) in index.observed.iter_mut().zip(events) {
                 *observed |= event;
             }
-            index.settle_fast_path();
+            index.recompute_fast_path();
         }
     }
 

@@ -85,7 +85,7 @@ impl TableComponent {
             false => NonNull::dangling(),
         });
         // SAFETY: the value of this component is an entity, which has nothing to drop, and lives as long as the call takes; the
-        // others have none, for which any aligned pointer will do. All are registered in this world, whose store knows them.
+        // others have none, for which any aligned pointer will do. All are registered in this world, whose store has them.
         // `insert_by_ids` was not broken off before: see `PairStore::inserts_at_once`. An observer may have despawned the entity
         // between two calls of `insert_by_id`.
         unsafe {
@@ -120,7 +120,7 @@ impl TableComponent {
             }
             // SAFETY: the entity is borrowed mutably, and with it the world: nothing else reads or writes the value.
             (Some(there), Some(target)) => unsafe { *there.get() = target },
-            // SAFETY: the values of the component are entities. It is registered in this world, whose store knows it.
+            // SAFETY: the values of the component are entities. It is registered in this world, whose store has it.
             (None, Some(target)) => OwningPtr::make(target, |target| unsafe {
                 source.insert_by_id(self.0, target);
             }),
@@ -339,7 +339,7 @@ impl PairStore {
     }
 
     /// Notes that a panic in a user's observer has broken off the writing.
-    pub(crate) fn break_off_writing(&mut self) {
+    pub(crate) fn abort_writing(&mut self) {
         self.tables.was_broken_off = true;
         self.end_writing();
     }

@@ -2,7 +2,7 @@
 //!
 //! Two layouts behind one interface. An exclusive relation keeps the target of each source, in eight bytes, and eight
 //! more apart that a loop over living sources does not read; any other keeps sixteen, enough for one pair or for the
-//! place of a list of up to eight, and moves a source with more pairs to a list of its own. Each pair remembers its place
+//! place of a list of up to eight, and moves a source with more pairs to a list of its own. Each pair stores its place
 //! in the target's list of sources, which makes unlinking independent of the number of sources, and the row of its value if
 //! it has one: see [`rows`].
 

@@ -474,7 +474,7 @@ impl RelationIndex {
         }
         self.renumber(list, target);
         self.version += 1;
-        // What keeps the order learns of it.
+        // Readers that keep the order find it in the journal.
         if let Some(&first) = order.first() {
             self.record(first, target, PairDeltaKind::SourcesReordered);
         }

@@ -14,7 +14,7 @@ pub enum PairDeltaKind {
     Inserted,
     /// The pair went, whatever the cause.
     Removed,
-    /// The value of the pair was replaced by an insertion, or lent to be written in place.
+    /// The value of the pair was replaced by an insertion, or borrowed to be written in place.
     Written,
     /// The sources of the target were put into another order. The pair is one of theirs.
     SourcesReordered,

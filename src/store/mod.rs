@@ -1,11 +1,11 @@
 //! The pair store: every pair of a world, in one resource beside Bevy's own storage.
 //!
 //! For each relation there is a *forward* index (from a source to its targets) and a *reverse* index (from a
-//! target to its sources). The two always mirror each other; a pair remembers its place in both, so that
+//! target to its sources). The two always mirror each other; a pair stores its place in both, so that
 //! linking and unlinking cost the same however many sources a target has. Values live in [`column`]s. Traits
 //! change rules, never storage: what a query returns does not depend on the layout.
 //!
-//! This layer keeps the indices consistent and knows no rules: which pairs may be inserted, what their companions
+//! This layer keeps the indices consistent and applies no rules: which pairs may be inserted, what their companions
 //! are and which events are triggered is decided in [`ops`](crate::ops). Its `PairWriter` is the only caller of what
 //! changes pairs.
 //!
@@ -45,7 +45,7 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
-pub(crate) use column::{LentValues, PairData, component_label, type_ref, unpack};
+pub(crate) use column::{PairData, ValuesMut, component_label, type_ref, unpack};
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use first_target::{
     FirstTarget, StaleSource, TableComponent, TableComponents, register_target_component,
@@ -128,7 +128,7 @@ pub(crate) struct PairStore {
 /// Whether the pairs of `ChildOf` are in the store.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum ChildIndex {
-    /// Nothing has asked for them yet: they are read from Bevy's components.
+    /// They were not used yet: they are read from Bevy's components.
     None,
     /// What is there is being imported.
     Importing,
@@ -262,7 +262,7 @@ impl PairStore {
         self.relations.iter_mut().for_each(RelationIndex::follow);
     }
 
-    /// Makes the index of a relation whose traits are settled as far as its layout goes. One that was laid out
+    /// Makes the index of a relation whose traits are declared as far as its layout goes. One that was laid out
     /// before has no pairs; what was asked of it still holds.
     pub(crate) fn create_index(&mut self, id: RelationId) {
         if id.index() < self.relations.len() {
@@ -408,7 +408,7 @@ impl PairStore {
                 journal.update();
             }
             if let Some(depths) = &mut index.depths {
-                depths.settle(&index.forward, &index.reverse);
+                depths.recompute(&index.forward, &index.reverse);
             }
         }
     }

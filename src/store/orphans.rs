@@ -34,18 +34,18 @@ impl PairStore {
     /// Keeps what was noted, and what will be, until [`release_orphans`](Self::release_orphans). False, and no need for
     /// that, if nothing was noted.
     #[inline]
-    pub(crate) fn hold_noted_orphans(&mut self) -> bool {
+    pub(crate) fn defer_noted_orphans(&mut self) -> bool {
         let any = !self.orphans.noted.is_empty();
         self.orphans.held += u32::from(any);
         any
     }
 
     /// Keeps what will be noted until [`release_orphans`](Self::release_orphans).
-    pub(crate) fn hold_orphans(&mut self) {
+    pub(crate) fn defer_orphans(&mut self) {
         self.orphans.held += 1;
     }
 
-    /// Ends what [`hold_orphans`](Self::hold_orphans) began.
+    /// Ends what [`defer_orphans`](Self::defer_orphans) began.
     pub(crate) fn release_orphans(&mut self) {
         self.orphans.held = self.orphans.held.saturating_sub(1);
     }

@@ -15,8 +15,8 @@ use bevy_platform::collections::HashSet;
 #[derive(Default)]
 pub(crate) struct PairReader {
     cursor: Cursor,
-    /// How often values had been lent by then.
-    lent: u64,
+    /// How often values had been borrowed by then.
+    write_borrows: u64,
     /// When values were read.
     read_at: Tick,
     /// How often old ticks had been clamped by then.
@@ -42,7 +42,7 @@ impl PairReader {
     /// known.
     ///
     /// # Complexity
-    /// O(1), unless values were lent to be written in place: then O(pairs + changes).
+    /// O(1), unless values were borrowed to be written in place: then O(pairs + changes).
     pub(crate) fn advance<'w, T: Send + Sync + 'static>(
         &mut self,
         store: &'w PairStore,
@@ -56,9 +56,9 @@ impl PairReader {
         let journal = index.journal()?;
         let mut reported = journal.since(since);
         self.cursor = journal.cursor();
-        let lent = values.map_or(0, PairData::lent);
+        let write_borrows = values.map_or(0, PairData::write_borrows);
         if let (Some(changes), Some(values)) = (reported, values)
-            && lent != self.lent
+            && write_borrows != self.write_borrows
         {
             match checks.wrapping_sub(self.tick_checks) {
                 0 | 1 => self.find_written((index, values), changes, now),
@@ -66,7 +66,7 @@ impl PairReader {
                 _ => reported = None,
             }
         }
-        (self.lent, self.read_at, self.tick_checks) = (lent, now, checks);
+        (self.write_borrows, self.read_at, self.tick_checks) = (write_borrows, now, checks);
         reported
     }
 

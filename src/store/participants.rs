@@ -311,7 +311,7 @@ impl Participants {
 
     /// Whether an observer that the store depends on is gone, or an entity waits for its marker.
     #[inline]
-    pub(crate) fn needs_mending(&self) -> bool {
+    pub(crate) fn needs_repair(&self) -> bool {
         self.observers_lost || self.stripped > 0
     }
 

@@ -50,7 +50,7 @@ pub(crate) enum Moved {
     All,
 }
 
-/// From a target to its sources, with a place for each that the forward index remembers.
+/// From a target to its sources, with a place for each that the forward index stores.
 #[derive(Default)]
 pub(crate) struct Reverse {
     /// By target index: number of the list, plus one.
@@ -195,7 +195,7 @@ impl Reverse {
     fn remove_in_order(&mut self, list: usize, place: usize) -> Moved {
         let extra = &mut self.extra[list];
         let sources = &mut self.lists[list].sources;
-        let len = sources.len() - extra.tombstones.bury(place, sources.len());
+        let len = sources.len() - extra.tombstones.mark_empty(place, sources.len());
         sources.truncate(len);
         if self.extras.ticks {
             extra.ticks.truncate(len);

@@ -46,7 +46,7 @@ impl Tombstones {
     ///
     /// Returns how many places at the end of the list the caller must drop: tombstones are never last.
     #[must_use]
-    pub(crate) fn bury(&mut self, place: usize, len: usize) -> usize {
+    pub(crate) fn mark_empty(&mut self, place: usize, len: usize) -> usize {
         self.places.insert(place);
         self.count += 1;
         let mut end = len;
@@ -225,7 +225,7 @@ mod tests {
                 continue;
             }
             flags[place] = false;
-            let dropped = tombstones.bury(place, flags.len());
+            let dropped = tombstones.mark_empty(place, flags.len());
             flags.truncate(flags.len() - dropped);
             assert_eq!(tombstones.count(), flags.iter().filter(|live| !**live).count());
             assert_eq!(tombstones.first_live(flags.len()), flags.iter().position(|live| *live));

@@ -114,7 +114,7 @@ impl DeltaGap {
 /// initialised.
 ///
 /// # Complexity
-/// O(changes). If values were lent to be written in place since the last read, O(pairs) to compare ticks.
+/// O(changes). If values were borrowed to be written in place since the last read, O(pairs) to compare ticks.
 pub struct PairDeltas<'w, 's, R: Relation> {
     store: Option<&'w PairStore>,
     values: Option<&'w PairData<R>>,

@@ -5,7 +5,7 @@ use super::conflict::refuse_conflict;
 use crate::{
     ops::relation_id,
     relation::StoredRelation,
-    store::{LentValues, PairData, PairStore, RelationIndex},
+    store::{PairData, PairStore, RelationIndex, ValuesMut},
     traverse::RelationView,
 };
 use bevy_ecs::{
@@ -72,21 +72,21 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Constant.
     pub fn get_mut(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>> {
         let row = self.index?.row(source, target)?;
-        self.lend()?.into_value(row)
+        self.values_mut()?.into_value(row)
     }
 
     /// The values, to write.
     #[inline]
-    fn lend(&mut self) -> Option<LentValues<'_, R>> {
+    fn values_mut(&mut self) -> Option<ValuesMut<'_, R>> {
         // Values have ticks of their own.
         let column = self.column.as_mut()?.bypass_change_detection();
-        Some(column.lend(self.last_run, self.this_run))
+        Some(column.values_mut(self.last_run, self.this_run))
     }
 
     /// Visits every pair, with its value to write, in no particular order. A symmetric pair comes once, in either of its
     /// directions.
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
-        let Some((index, mut values)) = self.index.zip(self.lend()) else { return };
+        let Some((index, mut values)) = self.index.zip(self.values_mut()) else { return };
         index.for_each_row(|source, target, row| {
             if index.is_symmetric() && source > target {
                 return;
@@ -109,7 +109,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     /// Visits the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
-        let Some((index, mut values)) = self.index.zip(self.lend()) else { return };
+        let Some((index, mut values)) = self.index.zip(self.values_mut()) else { return };
         for source in index.sources(target) {
             let row = index.row_of_known(source, target);
             if let Some(value) = row.and_then(|row| values.get_mut(row)) {

@@ -70,26 +70,26 @@ pub(crate) fn path_up(
         let planned = planned.iter().filter(move |&&(source, _)| source == entity);
         index.targets(entity).chain(planned.map(|&(_, target)| target))
     };
-    let mut trail = Trail::default();
+    let mut memo = PathMemo::default();
     let visit = |entity, _| (entity == to).then_some(());
-    Search::default().run((from, 0), u32::MAX, neighbours, &mut trail, visit)?;
-    trail.path.reverse();
-    Some(trail.path)
+    Search::default().run((from, 0), u32::MAX, neighbours, &mut memo, visit)?;
+    memo.path.reverse();
+    Some(memo.path)
 }
 
 /// The nodes that a search has met, each once, and the path to what it has found, from there back.
-pub(crate) struct Trail<N> {
+pub(crate) struct PathMemo<N> {
     met: HashSet<N>,
     pub(crate) path: Vec<N>,
 }
 
-impl<N> Default for Trail<N> {
+impl<N> Default for PathMemo<N> {
     fn default() -> Self {
         Self { met: HashSet::default(), path: Vec::new() }
     }
 }
 
-impl<N: Copy + Eq + Hash> Memo<(), N> for Trail<N> {
+impl<N: Copy + Eq + Hash> Memo<(), N> for PathMemo<N> {
     const NOTES: bool = true;
 
     fn known(&mut self, node: N, _: u32) -> Known<()> {

@@ -18,9 +18,9 @@ pub use iter::RelationIter;
 pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
-pub(crate) use cycle::{Trail, path_up};
+pub(crate) use cycle::{PathMemo, path_up};
 pub(crate) use depth_first::{DepthFirst, Neighbours};
-pub(crate) use search::{Known, Limits, Memo, Met, OnlyWay, Search, follow};
+pub(crate) use search::{Known, Limits, Memo, OnlyWay, Search, VisitedSet, follow};
 pub(crate) use select::{Relations, SelectIter};
 pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};
 

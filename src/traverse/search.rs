@@ -4,8 +4,8 @@
 //! is. Holders at distances that do not count are passed over. An entity that is reached in several ways lies at
 //! several distances, and each of them counts.
 //!
-//! There is one [`Search`], which leaves two things open: a visitor decides what is found where, and a [`Memo`] knows
-//! which nodes need not be entered again. A single search remembers what it [has met](Met); a query that searches for
+//! There is one [`Search`], which leaves two things open: a visitor decides what is found where, and a [`Memo`] records
+//! which nodes need not be entered again. A single search records what it [has visited](VisitedSet); a query that searches for
 //! each of its rows notes what was found, for those that come later.
 
 use super::depth_first::DepthFirst;
@@ -50,7 +50,7 @@ pub(crate) enum Known<T> {
     Found(T),
 }
 
-/// What is remembered of the nodes that searches came to.
+/// What is recorded of the nodes that searches visited.
 pub(crate) trait Memo<T, N = Entity> {
     /// Whether [`note`](Self::note) does something.
     const NOTES: bool = false;
@@ -75,7 +75,7 @@ impl<T, N> Memo<T, N> for OnlyWay {
 
 /// The entities that one search has met.
 #[derive(Default)]
-pub(crate) enum Met {
+pub(crate) enum VisitedSet {
     /// There is only one way to each.
     #[default]
     Once,
@@ -83,7 +83,7 @@ pub(crate) enum Met {
     At(HashSet<(Entity, u32)>, Limits),
 }
 
-impl Met {
+impl VisitedSet {
     /// For a search up a relation.
     pub(crate) fn new(index: &RelationIndex, limits: Limits) -> Self {
         match limits.matter() {
@@ -103,7 +103,7 @@ impl Met {
     }
 }
 
-impl<T> Memo<T> for Met {
+impl<T> Memo<T> for VisitedSet {
     #[inline]
     fn known(&mut self, entity: Entity, distance: u32) -> Known<T> {
         let new = match self {
@@ -202,7 +202,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
 /// nodes that are passed to the memo.
 ///
 /// # Complexity
-/// A visit per node, up to the first that the memo knows.
+/// A visit per node, up to the first that the memo has.
 #[inline]
 pub(crate) fn follow<N: Copy, T: Copy, M: Memo<T, N>>(
     start: (N, u32),
@@ -253,6 +253,6 @@ pub(crate) fn nearest(
         let target = |entity| index.first_target(entity);
         return follow((entity, 0), limits.max, target, &mut OnlyWay, &mut Vec::new(), visit);
     }
-    let mut met = Met::new(index, limits);
+    let mut met = VisitedSet::new(index, limits);
     Search::default().run((entity, 0), limits.max, |entity| index.targets(entity), &mut met, &mut visit)
 }

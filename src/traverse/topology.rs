@@ -51,7 +51,7 @@ impl<'w> ChildrenAccess<'w, '_> {
 
 /// Parents and children as they stand in Bevy's components: what there is to read while no index is kept.
 ///
-/// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk remembers
+/// Bevy lets a component close a cycle. The index will not have that pair; until there is one, every walk records
 /// what it has met.
 #[derive(Clone, Copy)]
 pub(crate) struct Hierarchy<'w>(pub(crate) &'w World);

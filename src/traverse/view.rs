@@ -208,7 +208,7 @@ impl<'w, 's> RelationView<'w, 's> {
     /// The entities above `entity`, nearest first, following first targets. `entity` itself is not among them.
     ///
     /// # Complexity
-    /// O(ancestors). A relation that is not acyclic also remembers what it has met, to end.
+    /// O(ancestors). A relation that is not acyclic also records which entities it has visited, to end.
     pub fn ancestors(&self, entity: Entity) -> AncestorIter<'w, 's> {
         AncestorIter::new(*self, entity)
     }
@@ -273,7 +273,7 @@ impl<'w, 's> RelationView<'w, 's> {
     ///
     /// # Complexity
     /// O(pairs below `entity`); memory for the longest way down, or for the widest level if breadth
-    /// first. A relation of which an entity can be reached in two ways also remembers what it has met.
+    /// first. A relation of which an entity can be reached in two ways also records which entities it has visited.
     pub fn descendants(&self, entity: Entity) -> WalkIter<'w, 's> {
         WalkIter::new(*self, Direction::Sources, entity)
     }
@@ -317,7 +317,7 @@ impl<'w, 's> RelationView<'w, 's> {
     }
 
     /// Whether walks can meet an entity twice.
-    pub(crate) fn may_meet_again(&self) -> bool {
+    pub(crate) fn may_revisit(&self) -> bool {
         match self.index {
             Some(index) => !(index.is_exclusive() && index.is_acyclic()),
             None => self.hierarchy().is_some(),

@@ -91,7 +91,7 @@ pub struct WalkIter<'w, 's> {
 
 impl<'w, 's> WalkIter<'w, 's> {
     pub(super) fn new(view: RelationView<'w, 's>, direction: Direction, entity: Entity) -> Self {
-        let met = view.may_meet_again().then(|| [entity].into_iter().collect());
+        let met = view.may_revisit().then(|| [entity].into_iter().collect());
         let (walk, last) = (DepthFirst::default(), Some((entity, 0)));
         Self { view, direction, walk, waiting: None, last, most: u32::MAX, met }
     }

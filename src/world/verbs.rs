@@ -313,7 +313,7 @@ impl WorldPairExt for World {
         let (last_run, this_run) = (self.last_change_tick(), self.change_tick());
         let (store, values) = fetch::store_and_values::<R>(self)?;
         let row = store.relation(store.registry().known::<R>()?).row(source, target)?;
-        values.lend(last_run, this_run).into_value(row)
+        values.values_mut(last_run, this_run).into_value(row)
     }
 
     fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)> {

@@ -2,7 +2,7 @@
 //!
 //! Short forms are gone: an omitted source is `$this`, `R(a, b, c)` is the two terms it stands for, `R(a, b || c)`
 //! two branches, and `$` the element it repeats. So each thing has one form, which `Display` writes
-//! and the next stages read. Every part knows where it stood, for errors; [`Span`]s do not count when parts are
+//! and the next stages read. Every part records where it stood, for errors; [`Span`]s do not count when parts are
 //! compared.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
@@ -230,7 +230,7 @@ pub struct Keyed {
     pub target: Arg,
 }
 
-/// A key, which the relation knows how to read.
+/// A key, as the relation reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Key {
     /// What it is written as.

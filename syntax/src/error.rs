@@ -160,7 +160,7 @@ impl Diagnostic {
         Box::new(Self { kind, span, message: message.into(), suggestion: None, help: None })
     }
 
-    /// The text does not go on as the grammar wants it: something else is `expected`.
+    /// The text does not continue as the grammar requires: something else is `expected`.
     pub fn syntax(span: Span, expected: &str) -> Box<Self> {
         Self::new(ExprErrorKind::Syntax, span, format!("expected {expected}"))
     }

@@ -4,7 +4,7 @@
 //! [`parse`](parse::parse), which turns text into an [`Ast`](ast::Ast) or returns what is wrong and where. Displaying
 //! an `Ast` writes it down again.
 //!
-//! Nothing here knows Bevy. This crate is part of `bevy_relations` and changes with it; use that one.
+//! Nothing here depends on Bevy. This crate is part of `bevy_relations` and changes with it; use that one.
 #![no_std]
 
 extern crate alloc;

@@ -13,7 +13,7 @@ pub fn shorten(text: &str) -> String {
     }
 }
 
-/// Whether a character cannot be seen, or not be told from a blank.
+/// Whether a character cannot be seen, or not be distinguished from a blank.
 pub(crate) fn is_invisible(c: char) -> bool {
     let others = ['\u{a0}', '\u{ad}', '\u{feff}'];
     c.is_control()

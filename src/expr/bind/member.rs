@@ -99,13 +99,13 @@ impl Binder<'_> {
             return self.unreflected_member(type_id, name, span);
         };
         let missing = match reflected::look(registration.type_info(), fields) {
-            reflected::Looked::Entity => None,
-            reflected::Looked::Other(other) => {
+            reflected::FieldLookup::Entity => None,
+            reflected::FieldLookup::Other(other) => {
                 let field = path_text(name, fields);
                 let message = format!("the field holds no entity: `{field}` is of type `{other}`");
                 return Err(Diagnostic::rule(span, message));
             }
-            reflected::Looked::Missing(missing) => Some((missing.at, missing.known)),
+            reflected::FieldLookup::Missing(missing) => Some((missing.at, missing.known)),
         };
         let Some((at, known)) = missing else {
             if registration.contains::<ReflectComponent>() {

@@ -10,7 +10,7 @@ use bevy_reflect::{NamedField, TypeInfo, UnnamedField, enums::VariantInfo};
 use core::any::TypeId;
 
 /// What is at a path of fields.
-pub(super) enum Looked {
+pub(super) enum FieldLookup {
     Entity,
     /// Something of this type.
     Other(&'static str),
@@ -98,10 +98,10 @@ pub(super) fn fields_at(info: &'static TypeInfo, path: &[String]) -> Result<Vec<
 }
 
 /// What is at a path.
-pub(super) fn look(info: &'static TypeInfo, path: &[String]) -> Looked {
+pub(super) fn look(info: &'static TypeInfo, path: &[String]) -> FieldLookup {
     match fields_at(info, path) {
-        Err(missing) => Looked::Missing(missing),
-        Ok(found) if found.iter().any(|field| field.is_entity) => Looked::Entity,
-        Ok(found) => Looked::Other(found[0].type_name),
+        Err(missing) => FieldLookup::Missing(missing),
+        Ok(found) if found.iter().any(|field| field.is_entity) => FieldLookup::Entity,
+        Ok(found) => FieldLookup::Other(found[0].type_name),
     }
 }

@@ -178,7 +178,7 @@ impl Binder<'_> {
         let rule = IdRule {
             entity: parts.entity,
             is_final: parts.final_by_default,
-            itself: !self.wants_subtypes(&has.first)?,
+            itself: !self.includes_subtypes(&has.first)?,
             walk: written.is_some(),
         };
         let store = self.context.access().store();
@@ -194,7 +194,7 @@ impl Binder<'_> {
     }
 
     /// Whether subtypes count: `T`, `T|up IsA`, but not `T|self`. Nothing else can be walked from a component.
-    fn wants_subtypes(&mut self, first: &Arg) -> BindResult<bool> {
+    fn includes_subtypes(&mut self, first: &Arg) -> BindResult<bool> {
         let Some(traversal) = &first.traversal else { return Ok(true) };
         if !walks(traversal) {
             return Ok(false);
@@ -411,7 +411,7 @@ impl Binder<'_> {
         }
         Err(Diagnostic::rule(
             span,
-            format!("the target is not a child of {}, as the relation wants", self.called(scope)),
+            format!("the target is not a child of {}, as the relation requires", self.called(scope)),
         ))
     }
 

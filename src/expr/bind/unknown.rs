@@ -10,7 +10,7 @@ use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use core::any::TypeId;
 
 /// An element of a pair that stands for a type with fields, and what the type is called. What the pair carries depends on these
-/// fields, and the world does not know them: it learns of the fields of a type when the program uses the type.
+/// fields, and they are not registered: the fields of a type are registered when the program uses the type.
 ///
 /// `None` if it is known what the pair carries. An element that is not given stands for no type.
 pub(crate) fn type_with_unknown_fields(

@@ -340,9 +340,9 @@ impl<'w> WorldAccess<'w> {
         self.entity(self.resource_entity(column.resource(self.components())?)?)
     }
 
-    /// How often values in a column were lent to be written in place. `None` also if a system has not declared that it
+    /// How often values in a column were borrowed to be written in place. `None` also if a system has not declared that it
     /// reads them.
-    pub(crate) fn values_lent(self, column: ColumnRef) -> Option<u64> {
+    pub(crate) fn write_borrows(self, column: ColumnRef) -> Option<u64> {
         column.lent_in(&self.values(column)?)
     }
 

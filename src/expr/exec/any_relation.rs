@@ -24,12 +24,12 @@ impl Matcher<'_, '_> {
             Arg::Component(_) | Arg::Nothing => return None,
         };
         let view = self.view;
-        self.asks_for_stored().then(|| view.is_alive(source) && view.has_any_relation(source, target))
+        self.reads_stored_pairs().then(|| view.is_alive(source) && view.has_any_relation(source, target))
     }
 
     /// Every way, if each relation counts. `None` if they have to be found in general.
     pub(super) fn each_stored(&mut self, emit: &mut dyn FnMut(Found) -> Flow) -> Option<Flow> {
-        if self.first != Arg::Free || !self.asks_for_stored() {
+        if self.first != Arg::Free || !self.reads_stored_pairs() {
             return None;
         }
         let view = self.view;
@@ -57,7 +57,7 @@ impl Matcher<'_, '_> {
     }
 
     /// Whether it is a term about pairs of any relation, as they are stored.
-    fn asks_for_stored(&self) -> bool {
+    fn reads_stored_pairs(&self) -> bool {
         self.op.walk.is_none()
             && matches!(self.op.id, IdOp::Pair { relation: RelationOp::Free(_), target_walk: None, .. })
     }

@@ -136,14 +136,14 @@ impl Batch {
     /// The entity that the row of an entry is about.
     pub(crate) fn this(&self, access: WorldAccess<'_>, row: usize) -> Datum {
         match self.in_place {
-            Some(_) => self.these_in_place(access).get(row).map_or(Datum::UNSET, |&this| Datum::new(this)),
+            Some(_) => self.entities_in_place(access).get(row).map_or(Datum::UNSET, |&this| Datum::new(this)),
             None => self.datum(Var::THIS.0, row),
         }
     }
 
     /// The entities that the rows are about, if they are not in a column.
     #[inline]
-    pub(crate) fn these_in_place<'w>(&self, access: WorldAccess<'w>) -> &'w [Entity] {
+    pub(crate) fn entities_in_place<'w>(&self, access: WorldAccess<'w>) -> &'w [Entity] {
         self.in_place.map_or(&[], |in_place| in_place.entities(access))
     }
 

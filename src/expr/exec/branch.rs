@@ -1,6 +1,6 @@
 //! Pipelines that are run on a batch of another: for what is negated, optional or alternative.
 
-use super::{Batch, PipelineState, Run, Settled, StageState};
+use super::{Batch, Decided, PipelineState, Run, StageState};
 use crate::expr::{
     eval::{Datum, Special},
     plan::{Branch, BranchKind, Column, Stage, SubPlan},
@@ -42,8 +42,8 @@ impl SubPlanState {
         self.hits.clear();
         self.hits.resize(input.len, false);
         loop {
-            let settled = Settled { origin: sub_plan.origin, hits: &self.hits };
-            if !self.pipeline.next(run, &sub_plan.pipeline, Some(settled)) {
+            let decided = Decided { origin: sub_plan.origin, hits: &self.hits };
+            if !self.pipeline.next(run, &sub_plan.pipeline, Some(decided)) {
                 return;
             }
             for origin in &self.pipeline.result().columns[sub_plan.origin as usize] {
@@ -156,8 +156,8 @@ impl Branch {
                 state.rows.extend(all.filter(|&row| !state.hits[row]).map(|row| row as u32));
             }
             BranchKind::Guard(columns) => {
-                let goes_on = |&row: &usize| lacks_any(input, columns, row);
-                state.rows.extend(all.filter(goes_on).map(|row| row as u32));
+                let continues = |&row: &usize| lacks_any(input, columns, row);
+                state.rows.extend(all.filter(continues).map(|row| row as u32));
             }
             BranchKind::Every | BranchKind::First => {}
         }

@@ -79,7 +79,7 @@ impl Stage {
             return false;
         }
         let Some(InPlace { table, first, .. }) = output.in_place else { return false };
-        let entities = output.these_in_place(run.view.access);
+        let entities = output.entities_in_place(run.view.access);
         let known = &mut state.common_targets;
         let mut part = Part { table, first, entities, known, words: core::mem::take(&mut state.words) };
         let steps = self.steps.iter().zip(&mut state.kept);

@@ -125,7 +125,7 @@ impl Default for Shared {
 }
 
 impl<'a> Run<'a, '_> {
-    /// How to tell which entities fit a mask, to be asked for so many rows of a stage.
+    /// How to find which entities fit a mask, once a stage has so many rows.
     fn fit(&mut self, mask: usize, rows: usize, stage: &Stage) -> Fit<'_> {
         let few = self.shared.batch_size / 16;
         self.shared.fits.get(self.masks, mask, &self.view, rows, stage.estimate, few)
@@ -158,15 +158,15 @@ impl Shared {
 
 /// Rows that need not be looked at any more: what their origin is asked for is known.
 #[derive(Clone, Copy)]
-pub(crate) struct Settled<'a> {
+pub(crate) struct Decided<'a> {
     origin: Column,
     hits: &'a [bool],
 }
 
-impl Settled<'_> {
+impl Decided<'_> {
     #[inline]
     fn is(this: Option<Self>, input: &Batch, row: usize) -> bool {
-        this.is_some_and(|settled| settled.hits[input.columns[settled.origin as usize][row].as_row()])
+        this.is_some_and(|decided| decided.hits[input.columns[decided.origin as usize][row].as_row()])
     }
 }
 
@@ -256,14 +256,14 @@ impl PipelineState {
         &mut self,
         run: &mut Run<'_, '_>,
         pipeline: &Pipeline,
-        settled: Option<Settled<'_>>,
+        decided: Option<Decided<'_>>,
     ) -> bool {
         while let Some(stage) = pipeline.stages.get(self.at) {
             let (before, after) = self.batches.split_at_mut(self.at + 1);
             let (input, output) = (&before[self.at], &mut after[0]);
             let state = &mut self.stages[self.at];
             output.clear();
-            stage.step(state, run, input, output, settled);
+            stage.step(state, run, input, output, decided);
             if run.shared.out_of_steps {
                 return false;
             }
@@ -291,13 +291,13 @@ impl Stage {
         run: &mut Run<'_, '_>,
         input: &Batch,
         output: &mut Batch,
-        settled: Option<Settled<'_>>,
+        decided: Option<Decided<'_>>,
     ) {
         if run.shared.allows_gaps && state.row < input.len && self.step_in_place(state, run, output) {
             return;
         }
         let before = state.row;
-        self.produce(state, run, input, output, settled);
+        self.produce(state, run, input, output, decided);
         let looked_at = (output.len + state.row - before) as u64;
         run.shared.spend(looked_at + core::mem::take(&mut state.steps));
         let done = self.steps_done(&run.view);

@@ -1,6 +1,6 @@
 //! Operations that make rows.
 
-use super::{Batch, Run, Settled, StageState, atom::Matcher};
+use super::{Batch, Decided, Run, StageState, atom::Matcher};
 #[cfg(feature = "bevy_reflect")]
 use crate::expr::plan::IndexedOp;
 use crate::{
@@ -23,7 +23,7 @@ impl Stage {
         run: &mut Run<'_, '_>,
         input: &Batch,
         output: &mut Batch,
-        settled: Option<Settled<'_>>,
+        decided: Option<Decided<'_>>,
     ) {
         if let Produce::Branch(branch) = &self.produce {
             return branch.produce(self, state, run, input, output);
@@ -35,12 +35,12 @@ impl Stage {
             && state.steps <= run.shared.steps_left
             && !run.shared.atoms.is_over()
         {
-            if Settled::is(settled, input, state.row) {
+            if Decided::is(decided, input, state.row) {
                 state.next_row();
                 continue;
             }
             match &self.produce {
-                Produce::Unit => state.take_rows(input.len, settled.is_none(), run),
+                Produce::Unit => state.take_rows(input.len, decided.is_none(), run),
                 Produce::Nothing { .. } => state.row = input.len,
                 Produce::Scan { mask, out } => {
                     let component = self.scan_component(&run.view);

@@ -241,21 +241,21 @@ impl RequiredAccess {
 }
 
 /// Finds out what names mean by now, and whether the system may read what rows give.
-fn settle(
+fn resolve(
     status: &mut Status,
     (compiled, rebinds): (&mut CompiledExpr, &mut u32),
     expr: Option<&PairExpr>,
     required: &mut RequiredAccess,
     access: WorldAccess<'_>,
 ) -> Result<(), ExprQueryError> {
-    settle_names(status, (compiled, rebinds), expr, required, access)?;
+    resolve_names(status, (compiled, rebinds), expr, required, access)?;
     match required.undeclared_values(access) {
         Some(term) => Err(ExprQueryError::OtherValues(term.into())),
         None => Ok(()),
     }
 }
 
-fn settle_names(
+fn resolve_names(
     status: &mut Status,
     (compiled, rebinds): (&mut CompiledExpr, &mut u32),
     expr: Option<&PairExpr>,
@@ -364,7 +364,7 @@ unsafe impl<E: Expression, D: QueryData + 'static> SystemParam for ExprQuery<'_,
         let invalid = |error: ExprQueryError| SystemParamValidationError::invalid::<Self>(error.to_string());
         let ExprQueryState { status, compiled, rebinds, expr, required, .. } = state;
         let access = WorldAccess::Declared(&declared);
-        settle(status, (compiled, rebinds), expr.as_ref(), required, access).map_err(invalid)?;
+        resolve(status, (compiled, rebinds), expr.as_ref(), required, access).map_err(invalid)?;
         let own = &required.own;
         if declared.store.is_none() {
             return Err(invalid(ExprQueryError::NoPairs));

@@ -101,23 +101,23 @@ struct Constraint {
 /// Adds to `written` what an input binds, and to `skippable` what it leaves unset in some rows.
 fn skip(input: &Logical<'_>, written: &mut VarSet, skippable: &mut VarSet) {
     let binds = input.binds().without(written);
-    let unsure = match input {
+    let maybe_unbound = match input {
         Logical::Optional(_) => binds.clone(),
         // A branch leaves unset what only others bind.
         Logical::Union(_, branches) => {
-            let mut unsure = VarSet::default();
+            let mut maybe_unbound = VarSet::default();
             for branch in branches {
                 let (mut bound, mut skipped) = (written.clone(), skippable.clone());
                 branch.inputs().iter().for_each(|input| skip(input, &mut bound, &mut skipped));
-                unsure.extend(&binds.clone().without(&bound));
-                unsure.extend(&skipped);
+                maybe_unbound.extend(&binds.clone().without(&bound));
+                maybe_unbound.extend(&skipped);
             }
-            unsure
+            maybe_unbound
         }
         _ if input.term().is_some_and(|term| term.condition.skipped_with().meets(skippable)) => binds.clone(),
         _ => VarSet::default(),
     };
-    skippable.extend(&unsure);
+    skippable.extend(&maybe_unbound);
     written.extend(&binds);
 }
 

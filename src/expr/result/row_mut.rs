@@ -12,7 +12,7 @@ use crate::{
         plan::{Operand, ShapeId},
         text::FieldAccess,
     },
-    fetch::{LentWriter, Writer},
+    fetch::{BorrowedWriter, Writer},
 };
 use bevy_ecs::{
     change_detection::Mut,
@@ -80,20 +80,20 @@ impl<'w> FieldWriter<'w> {
 
     /// The same for the time of one row, or of rows side by side.
     #[inline]
-    pub(super) fn lend(&mut self) -> LentFieldWriter<'_> {
+    pub(super) fn reborrow(&mut self) -> BorrowedFieldWriter<'_> {
         let Self { writer, declared, known } = self;
-        LentFieldWriter { writer: writer.lend(), declared: *declared, known }
+        BorrowedFieldWriter { writer: writer.reborrow(), declared: *declared, known }
     }
 }
 
 /// A [`FieldWriter`] for the time of a row.
-pub(super) struct LentFieldWriter<'a> {
-    writer: LentWriter<'a>,
+pub(super) struct BorrowedFieldWriter<'a> {
+    writer: BorrowedWriter<'a>,
     declared: Option<&'a DeclaredAccess<'a, 'a>>,
     known: &'a mut KnownFields,
 }
 
-impl LentFieldWriter<'_> {
+impl BorrowedFieldWriter<'_> {
     /// What is read meanwhile.
     #[inline]
     pub(super) fn access(&self) -> WorldAccess<'_> {
@@ -117,8 +117,8 @@ impl LentFieldWriter<'_> {
     }
 
     /// The same for a shorter time.
-    pub(super) fn lend(&mut self) -> LentFieldWriter<'_> {
-        LentFieldWriter { writer: self.writer.lend(), declared: self.declared, known: self.known }
+    pub(super) fn reborrow(&mut self) -> BorrowedFieldWriter<'_> {
+        BorrowedFieldWriter { writer: self.writer.reborrow(), declared: self.declared, known: self.known }
     }
 }
 
@@ -158,7 +158,7 @@ pub struct RowMut<'a> {
     batch: &'a Batch,
     row: usize,
     this: Datum,
-    fields: LentFieldWriter<'a>,
+    fields: BorrowedFieldWriter<'a>,
 }
 
 impl<'a> RowMut<'a> {
@@ -169,16 +169,16 @@ impl<'a> RowMut<'a> {
         row: (usize, Datum),
         writer: &'a mut FieldWriter<'_>,
     ) -> Self {
-        Self::of(executor, batch, row, writer.lend())
+        Self::of(executor, batch, row, writer.reborrow())
     }
 
-    /// A row that is written through what was lent for it.
+    /// A row that is written through what was borrowed for it.
     #[inline]
     pub(super) fn of(
         executor: &'a Executor,
         batch: &'a Batch,
         (row, this): (usize, Datum),
-        fields: LentFieldWriter<'a>,
+        fields: BorrowedFieldWriter<'a>,
     ) -> Self {
         Self { executor, batch, row, this, fields }
     }

@@ -236,7 +236,7 @@ impl<'a> Row<'a> {
     #[inline]
     pub(super) fn each(expr: &'a CompiledExpr, access: WorldAccess<'a>, each: &mut impl FnMut(Self)) {
         let (executor, batch) = (expr.executor(), expr.batch());
-        let these = batch.these_in_place(access);
+        let these = batch.entities_in_place(access);
         batch.each_row_with_this(these, |row, this| each(Self { executor, batch, row, this, access }));
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     compiled::CompiledExpr,
-    row_mut::{FieldWriter, LentFieldWriter, RowMut},
+    row_mut::{BorrowedFieldWriter, FieldWriter, RowMut},
     rows::{Row, WriteFieldError},
 };
 use crate::expr::{
@@ -99,7 +99,7 @@ impl CompiledExpr {
             let mut from = 0;
             while let Some(run) = self.next_run(writer.access(), &steady, from) {
                 from = run.rows.end;
-                each(RowTableMut { expr: self, run, writer: writer.lend() });
+                each(RowTableMut { expr: self, run, writer: writer.reborrow() });
             }
         }
         Ok(())
@@ -205,7 +205,7 @@ impl Steady {
         if self.columns.is_empty() && !has_sources {
             return rows.len();
         }
-        let (first, these) = (rows.start, batch.these_in_place(access));
+        let (first, these) = (rows.start, batch.entities_in_place(access));
         let this = |row| match batch.in_place {
             Some(_) => these.get(row).map_or(Datum::UNSET, |&this| Datum::new(this)),
             None => batch.datum(Var::THIS.0, row),
@@ -213,7 +213,7 @@ impl Steady {
         let is_same = |column: Column, row| batch.datum(column, row) == batch.datum(column, first);
         let is_own = |column, row| batch.datum(column, row) == this(row);
         // Column by column would compare the same again and again where one has short runs and another long ones.
-        let goes_on = |&row: &usize| {
+        let continues = |&row: &usize| {
             let sources_go_on = || {
                 self.sources.iter().all(|&column| match is_own(column, first) {
                     true => is_own(column, row),
@@ -225,7 +225,7 @@ impl Steady {
             };
             self.columns.iter().all(|&column| is_same(column, row)) && (!has_sources || sources_go_on())
         };
-        rows.take_while(goes_on).count()
+        rows.take_while(continues).count()
     }
 }
 
@@ -391,7 +391,7 @@ impl fmt::Debug for RowTable<'_> {
 pub struct RowTableMut<'a> {
     expr: &'a CompiledExpr,
     run: ContiguousRows,
-    writer: LentFieldWriter<'a>,
+    writer: BorrowedFieldWriter<'a>,
 }
 
 impl RowTableMut<'_> {
@@ -405,7 +405,7 @@ impl RowTableMut<'_> {
         let row = self.run.rows.clone().nth(row)?;
         let batch = self.expr.batch();
         let this = batch.this(self.writer.access(), row);
-        Some(RowMut::of(self.expr.executor(), batch, (row, this), self.writer.lend()))
+        Some(RowMut::of(self.expr.executor(), batch, (row, this), self.writer.reborrow()))
     }
 
     /// The values of an own field, to be written; all count as changed.

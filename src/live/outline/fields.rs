@@ -31,7 +31,7 @@ impl Analysis<'_, '_> {
             (ValueHolder::Pair(values), AtomId::Pair(pair)) => {
                 self.pair_value(field, (&value.atom, pair), Some(values), seeds);
             }
-            _ => self.give_up(field, Reason::Values),
+            _ => self.add_reason(field, Reason::Values),
         }
     }
 
@@ -53,7 +53,7 @@ impl Analysis<'_, '_> {
         seeds: &VarSet,
     ) {
         let (Some(relation), Some(values)) = (pair.relation.entity(), values) else {
-            return self.give_up(field, Reason::Values);
+            return self.add_reason(field, Reason::Values);
         };
         self.pair(field, atom, pair, seeds);
         let ends = [(atom.source, Part::Reached), (pair.target, Part::Other)];
@@ -68,7 +68,7 @@ impl Analysis<'_, '_> {
         let members = &mut self.outline.members;
         if members.iter().all(|known| known.component != component || known.path != *path) {
             let Some(member) = MemberField::new(self.view.access, component, path) else {
-                return self.give_up(field, Reason::Values);
+                return self.add_reason(field, Reason::Values);
             };
             members.push(member);
         }
@@ -91,14 +91,14 @@ impl Analysis<'_, '_> {
     pub(super) fn name(&mut self, field: Option<u16>, named: Var, seeds: &VarSet) {
         match self.component::<Name>() {
             Some(name) => self.written(field, BoundElement::Var(named), name, seeds),
-            None => self.give_up(field, Reason::Names),
+            None => self.add_reason(field, Reason::Names),
         }
     }
 
     /// The entity at a path: from the value of a variable, or from the roots; then any row may differ.
     pub(super) fn path(&mut self, field: Option<u16>, from: Option<Var>, seeds: &VarSet) {
         let (Some(name), Some(children)) = (self.component::<Name>(), self.component::<Children>()) else {
-            return self.give_up(field, Reason::Names);
+            return self.add_reason(field, Reason::Names);
         };
         let relation = self.view.store.registry().entry(CHILD_OF).entity;
         let ends: SmallVec<[(End, Part); 1]> =
@@ -131,7 +131,7 @@ impl Analysis<'_, '_> {
                 let ends = [(source.clone(), Part::Reached)];
                 self.watch(field, (Subject::Written(children), false), SmallVec::from_slice(steps), &ends);
             }
-            None => self.give_up(field, Reason::Children),
+            None => self.add_reason(field, Reason::Children),
         }
     }
 
@@ -142,7 +142,7 @@ impl Analysis<'_, '_> {
         (source, list): (BoundElement, BoundElement),
         seeds: &VarSet,
     ) {
-        let BoundElement::Entity(list) = list else { return self.give_up(field, Reason::List) };
+        let BoundElement::Entity(list) = list else { return self.add_reason(field, Reason::List) };
         let source = self.end(source, seeds);
         let mut all = Vec::new();
         self.view.listed_ids(list, &mut |_, id| all.push(id));

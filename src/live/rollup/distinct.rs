@@ -23,7 +23,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
     /// still leads up: so no entity is missed.
     ///
     /// Returns the entities whose results may be others.
-    pub(super) fn settle_distinct(
+    pub(super) fn update_distinct(
         &mut self,
         index: &RelationIndex,
         targets: &[Entity],

@@ -1,7 +1,7 @@
 //! The nodes of a rollup, and their update.
 //!
 //! Each entity with a value, its own or below it, is a node. A node passes its total on to each of its targets, and
-//! remembers what it has passed on. So the results below any node are at all times those of what its sources have
+//! stores what it has passed on. So the results below any node are at all times those of what its sources have
 //! passed on, whatever has happened to the pairs and values since, and an update is three steps:
 //!
 //! 1. Pairs that went take what was passed on along them out of their targets, those that came add it there.
@@ -190,13 +190,13 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
     ///
     /// # Complexity
     /// O(pairs above what has changed). Where a part cannot be taken out of a result, also the sources of that entity.
-    pub(super) fn settle(&mut self, index: &RelationIndex) -> Vec<Entity> {
+    pub(super) fn update(&mut self, index: &RelationIndex) -> Vec<Entity> {
         let dirty = take(&mut self.dirty);
         self.sort_upward(index, &dirty);
         let order = take(&mut self.order);
         order.iter().for_each(|&entity| self.pass_on(index, entity));
         self.order = order;
-        // What was touched since `dirty` was taken has been settled as well: it lies above.
+        // What was touched since `dirty` was taken has been updated as well: it lies above.
         let mut changed = self.take_dirty();
         changed.extend(dirty);
         let mut empty = take(&mut self.empty);

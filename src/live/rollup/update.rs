@@ -119,7 +119,7 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
     }
 
     /// Updates the results. `edge` is what a pair carries, `own` what an entity has itself.
-    fn settle<R: Relation>(
+    fn update<R: Relation>(
         &mut self,
         world: &World,
         edge: impl Fn(Entity, Entity) -> Option<F::Output>,
@@ -139,7 +139,7 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
         if !F::DISTINCT || index.is_exclusive() {
             changes.iter().for_each(|change| graph.set_edge(change, edge_of(change)));
             touched.drain(..).for_each(|entity| graph.set_own(entity, own(entity)));
-            return graph.settle(index);
+            return graph.update(index);
         }
         let mut values = Vec::new();
         let mut targets = Vec::new();
@@ -159,7 +159,7 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
                 values.push(ChangedValue { entity, of_pair: false, old, new });
             }
         }
-        graph.settle_distinct(index, &targets, values)
+        graph.update_distinct(index, &targets, values)
     }
 }
 
@@ -171,7 +171,7 @@ pub(super) fn update_components<R: Relation, V: Component, F: RollupFold<V>>(wor
         work.start_anew::<R>(world);
         work.touched = all_with::<V>(world);
     }
-    let changed = work.settle::<R>(world, |_, _| None, |entity| world.get::<V>(entity).map(F::of));
+    let changed = work.update::<R>(world, |_, _| None, |entity| world.get::<V>(entity).map(F::of));
     finish::<R, V, F>(world, work, changed);
 }
 
@@ -190,7 +190,7 @@ pub(super) fn update_pairs<R: Relation, F: RollupFold<R>>(world: &mut World) {
     }
     let pairs = Pairs::<R>::of_world(world);
     let edge = |source: Entity, target: Entity| pairs.get(source, target).map(F::of);
-    let changed = work.settle::<R>(world, edge, |_| None);
+    let changed = work.update::<R>(world, edge, |_| None);
     finish::<R, R, F>(world, work, changed);
 }
 

@@ -179,7 +179,7 @@ pub struct Pair<R: Relation, T: PairTarget = Entity> {
 /// ```
 ///
 /// [`pairs!`](crate::pairs) is shorter for several.
-#[expect(non_snake_case, reason = "it reads as the constructor of the type, and knows its caller beside")]
+#[expect(non_snake_case, reason = "it reads as the constructor of the type, and also records its caller")]
 #[inline]
 #[track_caller]
 pub const fn Pair<R: Relation, T: PairTarget>(relation: R, target: T) -> Pair<R, T> {

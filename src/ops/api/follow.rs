@@ -105,7 +105,7 @@ impl Followers {
     }
 
     /// The observers, spawned again if one of them was despawned.
-    pub(crate) fn mend(
+    pub(crate) fn restore_observers(
         self,
         world: &mut World,
         followed: Followed,

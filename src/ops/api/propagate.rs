@@ -111,7 +111,7 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
             above.trigger_removed(&mut world, &below, on.entity);
             if above.several_ways(&world) || above.holder(&world, on.entity).is_some() {
                 below.insert(0, on.entity);
-                above.look_again(&mut world, below);
+                above.trigger_next_holder(&mut world, below);
             }
         }
     });
@@ -119,7 +119,7 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
     let linked = world.add_observer(|on: On<PairInserted<R>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world)
             && !on.replaced
-            && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
+            && let Some((holder, below)) = above.holder_through(&world, on.source, on.target)
         {
             above.trigger_inserted(&mut world, below.into_iter().map(|entity| (entity, holder)));
         }
@@ -127,11 +127,11 @@ fn observe<R: TraversableRelation, C: Component>(world: &mut World) -> Vec<Entit
     let linked = linked.id();
     let unlinked = world.add_observer(|on: On<PairRemoved<R>>, mut world: DeferredWorld| {
         if let Some(above) = Above::<R, C>::new(&world)
-            && let Some((holder, below)) = above.seen_through(&world, on.source, on.target)
+            && let Some((holder, below)) = above.holder_through(&world, on.source, on.target)
         {
             above.trigger_removed(&mut world, &below, holder);
             if above.several_ways(&world) {
-                above.look_again(&mut world, below);
+                above.trigger_next_holder(&mut world, below);
             }
         }
     });
@@ -157,7 +157,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
 
     /// Whether there can be several ways up from an entity.
     fn several_ways(&self, world: &World) -> bool {
-        view(world, self.relation).may_meet_again()
+        view(world, self.relation).may_revisit()
     }
 
     /// The nearest holder above an entity.
@@ -182,7 +182,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
     }
 
     /// The holder that `source` sees through its pair with `target`, and the entities that see it through `source`, itself first.
-    fn seen_through(&self, world: &World, source: Entity, target: Entity) -> Option<(Entity, Vec<Entity>)> {
+    fn holder_through(&self, world: &World, source: Entity, target: Entity) -> Option<(Entity, Vec<Entity>)> {
         if Self::holds(world, source) {
             return None;
         }
@@ -217,7 +217,7 @@ impl<R: TraversableRelation, C: Component> Above<R, C> {
     }
 
     /// Triggers the events of the next holder, once the nearest has gone.
-    fn look_again(&self, world: &mut DeferredWorld<'_>, entities: Vec<Entity>) {
+    fn trigger_next_holder(&self, world: &mut DeferredWorld<'_>, entities: Vec<Entity>) {
         world.commands().queue(move |world: &mut World| {
             let mut world = DeferredWorld::from(world);
             let Some(above) = Self::new(&world) else { return };

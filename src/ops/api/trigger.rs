@@ -34,7 +34,7 @@ pub trait Propagation {
     /// At an entity of a way that began at `origin`.
     fn from(origin: Entity) -> Self;
     /// No observer has said otherwise.
-    fn goes_on(&self) -> bool;
+    fn continues(&self) -> bool;
 }
 
 impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for PropagateEntityTrigger<AUTO, E, T> {
@@ -45,7 +45,7 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
         trigger
     }
 
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         self.propagate
     }
 }
@@ -82,7 +82,7 @@ pub struct NotTraversableError {
 fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedEvent, direction: Direction) {
     let origin = event.event_target();
     let mut world = DeferredWorld::from(world);
-    let mut met = view(&world, relation).may_meet_again().then(EntityHashSet::default);
+    let mut met = view(&world, relation).may_revisit().then(EntityHashSet::default);
     // The walk is over places in a list of entities: as they were next to each other when the observers of one were
     // done, whatever others change.
     let mut entities = vec![origin];
@@ -95,7 +95,7 @@ fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedE
             event.set_event_target(entity);
             let mut trigger = Propagation::from(origin);
             event::trigger_at(&mut world, event, &mut trigger);
-            if trigger.goes_on() {
+            if trigger.continues() {
                 let start = entities.len();
                 entities.extend(view(&world, relation).neighbours(direction, entity));
                 next = walk.enter(start..entities.len(), depth + 1);

@@ -290,8 +290,8 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
     };
     let StoredPair { relation, target, .. } = pair;
     if [source, target].iter().any(|&end| store.participants().stripped_before(end).is_some()) {
-        participant::claim(world, source);
-        participant::claim(world, target);
+        participant::end_former_pairs(world, source);
+        participant::end_former_pairs(world, target);
         return import::<C>(world, source, is_new);
     }
     store.participants_mut().note_relation(source, relation);
@@ -306,16 +306,16 @@ fn import<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity, is_new
 }
 
 /// Bevy writes the collection of a target by a command. A command before that may despawn the target, which nothing
-/// announces if it has neither collection nor marker: looks after it once Bevy is through.
+/// announces if it has neither collection nor marker: watches it once Bevy is done.
 #[inline]
 fn notice_despawn<C: Relationship>(world: &mut DeferredWorld<'_>, target: Entity) {
     if fetch::store(world).is_some_and(|store| !store.participants().is_marked(target)) {
-        world.commands().queue(move |world: &mut World| look_after::<C>(world, target));
+        world.commands().queue(move |world: &mut World| watch_target::<C>(world, target));
     }
 }
 
 /// Ends the pairs of a target that was despawned, marks one whose despawn its collection would not announce.
-fn look_after<C: Relationship>(world: &mut World, target: Entity) {
+fn watch_target<C: Relationship>(world: &mut World, target: Entity) {
     if world.get::<C::RelationshipTarget>(target).is_some_and(|sources| !sources.is_empty()) {
         return;
     }
@@ -336,13 +336,13 @@ fn look_after<C: Relationship>(world: &mut World, target: Entity) {
 fn refuse_invalid<C: Relationship>(world: &mut DeferredWorld<'_>, source: Entity) {
     let Some(target) = world.get::<C>(source).map(Relationship::get) else { return };
     world.commands().queue(move |world: &mut World| match world.get::<C>(source) {
-        Some(component) if component.get() == target => settle_invalid::<C>(world, source, target),
+        Some(component) if component.get() == target => resolve_invalid::<C>(world, source, target),
         _ => Ok(()),
     });
 }
 
 /// Makes a pair of a component whose target has been spawned by now, or removes one whose target never will be.
-fn settle_invalid<C: Relationship>(
+fn resolve_invalid<C: Relationship>(
     world: &mut World,
     source: Entity,
     target: Entity,
@@ -369,10 +369,10 @@ fn settle_invalid<C: Relationship>(
     }))
 }
 
-/// [`settle_invalid`] for what the component says by now.
+/// [`resolve_invalid`] for what the component says by now.
 fn retry_invalid<C: Relationship>(world: &mut World, source: Entity) {
     if let Some(target) = world.get::<C>(source).map(Relationship::get)
-        && let Err(error) = settle_invalid::<C>(world, source, target)
+        && let Err(error) = resolve_invalid::<C>(world, source, target)
     {
         report(world.commands(), error);
         world.flush();
@@ -401,7 +401,7 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
         return;
     }
     let tick = world.change_tick();
-    // Bevy does not tell a command from a bundle or a method: what comes next may insert what is missing.
+    // Bevy does not distinguish a command from a bundle or a method: what comes next may insert what is missing.
     let is_broken = fetch::store(world)
         .is_some_and(|store| broken_constraints(world, store, pair, EndCheck::Now).next().is_some());
     let Some(store) = fetch::deferred_store(world) else { return };

@@ -84,7 +84,7 @@ pub(in crate::ops) fn on_despawn(mut world: DeferredWorld, entity: Entity) {
     }
 }
 
-/// Ends everything that the store knows of an entity that is being despawned, or that was despawned while its marker
+/// Removes everything that the store has of an entity that is being despawned, or that was despawned while its marker
 /// was missing: then the events of pairs name an entity that is dead.
 pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
@@ -155,7 +155,7 @@ fn leave_as_type(world: &mut DeferredWorld<'_>, entity: Entity) -> Option<Despaw
 /// a relation among its dependents takes its source along.
 #[inline]
 fn has_hidden_dependents(store: &PairStore, entity: Entity) -> bool {
-    store.registry().takes_along() || relation_of(store, entity).is_some()
+    store.registry().has_despawning_relations() || relation_of(store, entity).is_some()
 }
 
 /// Everything that is despawned with `entity`, leaves first.
@@ -246,7 +246,7 @@ fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
     orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
     for &orphan in &orphans {
         // It may have been forgotten with its last pair. Only what is known can be collected.
-        participant::claim(&mut DeferredWorld::from(&mut *world), orphan);
+        participant::end_former_pairs(&mut DeferredWorld::from(&mut *world), orphan);
         if let Some(store) = fetch::store_mut(world) {
             store.participants_mut().note(orphan);
         }

@@ -95,7 +95,7 @@ pub(in crate::ops) fn dependents(world: &mut DeferredWorld<'_>, entity: Entity) 
     let holders: Vec<Entity> =
         component.into_iter().flat_map(|component| holders(world, component, entity)).collect();
     for &holder in &holders {
-        participant::claim(world, holder);
+        participant::end_former_pairs(world, holder);
         if let Some(store) = fetch::deferred_store(world) {
             // Only what is known can be visited.
             store.participants_mut().note(holder);

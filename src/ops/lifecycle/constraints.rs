@@ -200,7 +200,7 @@ pub(crate) fn check_constraints(world: &mut World) -> usize {
 }
 
 /// What does not hold for a pair that is to be looked at.
-struct Verdict {
+struct Violation {
     rule: OnMissing,
     /// The defaults of what its ends lack, if that is all.
     defaults: Vec<(Entity, MakeDefault)>,
@@ -209,7 +209,7 @@ struct Verdict {
 }
 
 /// `None` if a pair is as it must be, or gone.
-fn judge(world: &World, unchecked: &UncheckedPair) -> Option<Verdict> {
+fn evaluate(world: &World, unchecked: &UncheckedPair) -> Option<Violation> {
     let store: &PairStore = fetch::store(world)?;
     if !store.is_there(unchecked) {
         return None;
@@ -228,14 +228,14 @@ fn judge(world: &World, unchecked: &UncheckedPair) -> Option<Verdict> {
         OnMissing::Warn => broken.iter().map(|broken| broken.named(world, store)).collect(),
         _ => alloc::vec![refused.unwrap_or(first).named(world, store)],
     };
-    Some(Verdict { rule, defaults, broken })
+    Some(Violation { rule, defaults, broken })
 }
 
 /// Completes a pair, or removes it. True if it was removed.
 fn check_pair(world: &mut World, rest: &mut Completion, unchecked: &UncheckedPair) -> bool {
-    let Some(mut verdict) = judge(world, unchecked) else { return false };
-    if !verdict.defaults.is_empty() {
-        for (end, make) in verdict.defaults {
+    let Some(mut violation) = evaluate(world, unchecked) else { return false };
+    if !violation.defaults.is_empty() {
+        for (end, make) in violation.defaults {
             rest.run(|| {
                 let insert = make();
                 // Hooks and observers of the component before may have despawned it.
@@ -245,14 +245,14 @@ fn check_pair(world: &mut World, rest: &mut Completion, unchecked: &UncheckedPai
             });
         }
         // One may have panicked.
-        let Some(after) = judge(world, unchecked) else { return false };
-        verdict = after;
+        let Some(after) = evaluate(world, unchecked) else { return false };
+        violation = after;
     }
-    let is_removed = verdict.rule != OnMissing::Warn;
+    let is_removed = violation.rule != OnMissing::Warn;
     if is_removed && !remove_broken(world, rest, alloc::vec![unchecked.pair], unchecked.place).is_empty() {
         return false;
     }
-    for broken in verdict.broken {
+    for broken in violation.broken {
         let error = if is_removed { ConstraintError::Removed(broken) } else { ConstraintError::Kept(broken) };
         report_broken(world, error, unchecked.place);
     }

@@ -104,7 +104,7 @@ fn collect_but(
 ) -> Vec<Entity> {
     let mut holders = Holders::default();
     let Some(store) = fetch::store(world) else { return Vec::new() };
-    if !store.registry().takes_along() {
+    if !store.registry().has_despawning_relations() {
         return collect_known(world, &holders, roots, gone);
     }
     loop {

@@ -39,7 +39,7 @@ impl Departure {
 /// dependent. False if something is left to do; some of its pairs may be gone then.
 #[inline]
 pub(super) fn try_leave(store: &mut PairStore, entity: Entity) -> bool {
-    if store.registry().takes_along() {
+    if store.registry().has_despawning_relations() {
         return false;
     }
     let Some(relations) = store.participants().plain_relations(entity) else { return false };

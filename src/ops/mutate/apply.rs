@@ -266,7 +266,7 @@ mod tests {
         };
         let store = fetch::store(&world).unwrap();
         let plan = plan(&world, store, pair, Some(&given), EndCheck::Now).unwrap();
-        assert_eq!((plan.removals.len(), plan.insertions.len(), plan.newcomers.len()), (1, 1, 0));
+        assert_eq!((plan.removals.len(), plan.insertions.len(), plan.unmarked.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();
         if let Some(store) = fetch::store(&world) {

@@ -140,7 +140,7 @@ fn insert_run<R: Relation>(
 /// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
 #[inline]
 fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
-    let known = fetch::store(world).filter(|store| !store.participants().needs_mending()).and_then(|store| {
+    let known = fetch::store(world).filter(|store| !store.participants().needs_repair()).and_then(|store| {
         let id = store.registry().of_type::<R>()?;
         let index = store.relation(id);
         let is_fast = match R::IN_TABLE {

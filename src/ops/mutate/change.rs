@@ -55,7 +55,7 @@ pub(super) trait Request {
 }
 
 /// Plans a request and carries it out. `pair` stands for it in an error that concerns all of it.
-pub(super) fn carry_out(
+pub(super) fn execute(
     world: &mut World,
     pair: StoredPair,
     request: &mut impl Request,
@@ -70,7 +70,7 @@ pub(super) fn carry_out(
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
         }
-        if plan.newcomers.is_empty() && plan.lost.is_empty() {
+        if plan.unmarked.is_empty() && plan.lost.is_empty() {
             let adopted = plan.adopted.iter_mut().map(|(insertion, _)| insertion);
             for insertion in plan.insertions.iter_mut().chain(adopted) {
                 if matches!(insertion.value, ValueSource::Given) {
@@ -120,7 +120,7 @@ pub(crate) fn replace_targets<R: Relation>(
         let value = (size_of::<R>() > 0).then(|| (value_type, Box::new(value) as BoxedValue));
         WantedPair { target, value }
     });
-    NewPairs::new(source, relation, Present::Keep, pairs).carry_out(world, ends)
+    NewPairs::new(source, relation, Present::Keep, pairs).execute(world, ends)
 }
 
 /// Makes the pairs that `source` has of a relation exactly these, with the values that they bring and in this order.
@@ -135,7 +135,7 @@ pub(crate) fn set_pairs(
     relation: RelationId,
     pairs: Vec<WantedPair>,
 ) -> Result<(), InsertPairError> {
-    NewPairs::new(source, relation, Present::Update, pairs).carry_out(world, EndCheck::Now)
+    NewPairs::new(source, relation, Present::Update, pairs).execute(world, EndCheck::Now)
 }
 
 /// What to do about wanted pairs that are there.
@@ -179,11 +179,11 @@ impl NewPairs {
         new
     }
 
-    fn carry_out(mut self, world: &mut World, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
+    fn execute(mut self, world: &mut World, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
         let (source, relation) = (self.source, self.relation);
         match self.pairs.first() {
             Some(&WantedPair { target, .. }) => {
-                carry_out(world, StoredPair { source, relation, target }, &mut self, ends)
+                execute(world, StoredPair { source, relation, target }, &mut self, ends)
             }
             None => {
                 remove_all_targets(world, source, relation);
@@ -295,7 +295,7 @@ pub(crate) fn move_sources<R: Relation>(
                 | FastPath::Constrained
                 | FastPath::Declined => {}
             }
-            carry_out(world, pair, &mut NewTarget { relation, from, to }, ends)?;
+            execute(world, pair, &mut NewTarget { relation, from, to }, ends)?;
             Ok(count)
         }
         _ => Ok(0),

@@ -447,7 +447,7 @@ fn insert_by_plan(
             let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
             return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
         }
-        if plan.newcomers.is_empty() && plan.lost.is_empty() {
+        if plan.unmarked.is_empty() && plan.lost.is_empty() {
             make_values(world, store, &mut plan, given.as_deref_mut())?;
             if plan.has_keys {
                 free_keys(world, store, &mut plan, given.as_deref(), |_| false)?;

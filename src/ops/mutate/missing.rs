@@ -23,7 +23,7 @@ use bevy_ecs::{
 struct Missing {
     relations: Vec<MissingPairs>,
     /// The ends of such pairs that have to be marked before they can have pairs.
-    newcomers: Vec<Entity>,
+    unmarked: Vec<Entity>,
 }
 
 /// What has to be inserted of a relation.
@@ -42,15 +42,15 @@ impl Restoration<'_> {
     /// is dead. Then no pair has changed.
     pub(super) fn insert_missing(&mut self, world: &mut World) -> Option<usize> {
         let mut missing = self.find_missing(world)?;
-        if !missing.newcomers.is_empty() {
-            missing.newcomers.sort_unstable();
-            missing.newcomers.dedup();
-            for newcomer in missing.newcomers {
-                participant::mark(world, newcomer);
+        if !missing.unmarked.is_empty() {
+            missing.unmarked.sort_unstable();
+            missing.unmarked.dedup();
+            for entity in missing.unmarked {
+                participant::mark(world, entity);
             }
             // Users' code has run meanwhile.
             missing = self.find_missing(world)?;
-            if !missing.newcomers.is_empty() {
+            if !missing.unmarked.is_empty() {
                 return None;
             }
         }
@@ -103,11 +103,11 @@ impl Restoration<'_> {
     fn copies(&self, world: &World, missing: &MissingPairs) -> Option<Vec<BoxedValue>> {
         let Some(column) = missing.column else { return Some(Vec::new()) };
         let values = &self.wanted[missing.number].values;
-        let lent = missing.places.iter().filter_map(|&at| match &values[at as usize].as_ref()?.value {
+        let borrowed = missing.places.iter().filter_map(|&at| match &values[at as usize].as_ref()?.value {
             WantedSource::Lent(value) => Some(column.duplicate(world, &***value)),
             WantedSource::Owned(_) => None,
         });
-        lent.collect()
+        borrowed.collect()
     }
 
     /// `None` if nothing is missing, or more has to be done than insert that.
@@ -150,7 +150,7 @@ impl Restoration<'_> {
             }
         }
         let orders = self.are_in_order(world, store, &missing);
-        let alive = missing.newcomers.iter().all(|&entity| world.entities().contains_spawned(entity));
+        let alive = missing.unmarked.iter().all(|&entity| world.entities().contains_spawned(entity));
         (orders && alive).then_some(missing)
     }
 
@@ -194,7 +194,7 @@ impl Restoration<'_> {
                         if participants.is_marked(end) {
                             return None;
                         }
-                        missing.newcomers.push(end);
+                        missing.unmarked.push(end);
                     }
                 }
             }

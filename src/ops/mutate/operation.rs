@@ -16,7 +16,7 @@ pub(crate) struct Operation<'w> {
 impl<'w> Operation<'w> {
     pub(crate) fn begin(world: &'w mut World) -> Self {
         if let Some(store) = fetch::store_mut(world) {
-            store.hold_orphans();
+            store.defer_orphans();
         }
         Self { world, is_done: false }
     }
@@ -54,7 +54,7 @@ pub(crate) struct ScenePart<'w> {
 impl<'w> ScenePart<'w> {
     pub(crate) fn begin(world: &'w mut World) -> Self {
         let noted = fetch::store_mut(world).map_or(0, |store| {
-            store.hold_orphans();
+            store.defer_orphans();
             store.noted_orphans()
         });
         Self { world, noted }

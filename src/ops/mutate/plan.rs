@@ -123,7 +123,7 @@ pub(crate) struct InsertPlan {
     /// Pairs that are kept in a Bevy component of their source.
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
     /// Entities that must get the marker before the plan holds.
-    pub(crate) newcomers: SmallVec<[Entity; 2]>,
+    pub(crate) unmarked: SmallVec<[Entity; 2]>,
     /// What the ends of the pairs ask for.
     pub(super) ends: EndPlan,
     /// Relation types that must get an entity before the plan holds.
@@ -418,7 +418,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         if !there {
-            self.make_way(pair.source, pair);
+            self.drop_replaced(pair.source, pair);
         }
         self.plan.insertions.push(insertion);
         self.plan.has_keys |= entry.traits.key_rule().is_some();
@@ -435,7 +435,7 @@ impl<'a> Planner<'a> {
     fn alive(&mut self, pair: StoredPair) -> Result<(), InsertPairError> {
         let StoredPair { source, relation, target } = pair;
         let entry = self.store.registry().entry(relation);
-        if !entry.settled {
+        if !entry.has_traits {
             return Err(TraitsError::Unsettled { relation: entry.name() }.into());
         }
         let is_alive = |entity| self.world.entities().contains_spawned(entity);
@@ -453,9 +453,9 @@ impl<'a> Planner<'a> {
                 return Err(dead(role));
             }
             // One that is listed twice among many is marked once all the same.
-            let newcomers = &self.plan.newcomers;
-            if !is_marked && (newcomers.len() > MAX_SEARCHED || !newcomers.contains(&end)) {
-                self.plan.newcomers.push(end);
+            let unmarked = &self.plan.unmarked;
+            if !is_marked && (unmarked.len() > MAX_SEARCHED || !unmarked.contains(&end)) {
+                self.plan.unmarked.push(end);
             }
         }
         Ok(())
@@ -553,7 +553,7 @@ impl<'a> Planner<'a> {
 
     /// Lets the target that an exclusive relation already has for `source` go, in both directions if the
     /// relation is symmetric.
-    fn make_way(&mut self, source: Entity, new: StoredPair) {
+    fn drop_replaced(&mut self, source: Entity, new: StoredPair) {
         let entry = self.store.registry().entry(new.relation);
         if !entry.traits.is_exclusive() {
             return;
@@ -575,7 +575,7 @@ impl<'a> Planner<'a> {
         let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
         self.met.insert(mirror);
         if !there {
-            self.make_way(mirror.source, mirror);
+            self.drop_replaced(mirror.source, mirror);
         }
         self.plan.insertions.push(Insertion {
             pair: mirror,

@@ -23,10 +23,10 @@ pub(super) fn mark_ends(world: &mut World, pair: StoredPair) -> Result<bool, Ins
             if !world.entities().contains_spawned(entity) {
                 return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
             }
-            unmarked.newcomers.push(entity);
+            unmarked.unmarked.push(entity);
         }
     }
-    if unmarked.newcomers.is_empty() {
+    if unmarked.unmarked.is_empty() {
         return Ok(false);
     }
     prepare(world, pair, &unmarked)?;
@@ -43,8 +43,8 @@ pub(super) fn prepare(world: &mut World, pair: StoredPair, plan: &InsertPlan) ->
     for &relation in &plan.lost {
         respawn(world, relation);
     }
-    for &newcomer in &plan.newcomers {
-        participant::mark(world, newcomer);
+    for &entity in &plan.unmarked {
+        participant::mark(world, entity);
     }
     let Some(store) = fetch::store(world).filter(|store| store.id() == id) else {
         return Err(store_removed(world, pair.source, pair.target));

@@ -112,7 +112,7 @@ pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
     let Some(store) = fetch::deferred_store(world) else { return false };
     let mut writer = PairWriter::new(store);
     let rows: SmallVec<[_; 4]> = pairs.iter().filter_map(|&pair| writer.remove(pair)).collect();
-    let orphans = store.hold_noted_orphans();
+    let orphans = store.defer_noted_orphans();
     // Both directions of a symmetric pair name one row, which goes with the first.
     for (kind, row) in rows {
         take_value(world, kind, row);

@@ -1,7 +1,7 @@
 //! Making the pairs of several relations what they were: all of them, or none.
 
 use super::{
-    change::{Request, carry_out},
+    change::{Request, execute},
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole},
     plan::{InsertPlan, PairOrder, ValueSource, ValueType, attempted, plan_whole, validated},
@@ -162,7 +162,7 @@ impl<'a> Restoration<'a> {
     ///
     /// # Errors
     /// The first rule that is broken by what would be there; then nothing has changed.
-    pub(crate) fn carry_out(mut self, world: &mut World) -> Result<Restored, InsertPairError> {
+    pub(crate) fn execute(mut self, world: &mut World) -> Result<Restored, InsertPairError> {
         let Some(store) = fetch::store(world) else { return Ok(Restored::default()) };
         // It stands for all of them in errors that concern no pair in particular.
         let any = self.pairs().next().or_else(|| {
@@ -175,7 +175,7 @@ impl<'a> Restoration<'a> {
         if let Some(inserted) = self.insert_missing(world) {
             return Ok(Restored { inserted, ..Restored::default() });
         }
-        carry_out(world, any, &mut self, EndCheck::Now)?;
+        execute(world, any, &mut self, EndCheck::Now)?;
         Ok(self.counts.get())
     }
 

@@ -1,7 +1,7 @@
 //! Inserting pairs of several relations on one source: all of them, or none.
 
 use super::{
-    change::{Request, carry_out},
+    change::{Request, execute},
     ends::EndCheck,
     error::{AttemptedPair, InsertPairError, PairRole},
     insert::resolve_pair,
@@ -188,7 +188,7 @@ pub(crate) fn insert_several(
     pairs: &mut [NewPair],
 ) -> Result<(), (usize, InsertPairError)> {
     let Some(first) = resolve_all(world, source, pairs)? else { return Ok(()) };
-    let inserted = carry_out(world, first, &mut NewPairs { source, pairs }, EndCheck::Now);
+    let inserted = execute(world, first, &mut NewPairs { source, pairs }, EndCheck::Now);
     inserted.map_err(|error| (number_in(&error, pairs), error))
 }
 
@@ -219,6 +219,6 @@ fn number_in(error: &InsertPairError, pairs: &[NewPair]) -> usize {
     else {
         return 0;
     };
-    let is_meant = |new: &NewPair| new.relation == pair.relation.entity() && pair.target == new.target;
-    pairs.iter().position(is_meant).unwrap_or(0)
+    let is_requested = |new: &NewPair| new.relation == pair.relation.entity() && pair.target == new.target;
+    pairs.iter().position(is_requested).unwrap_or(0)
 }

@@ -27,7 +27,7 @@ struct TagPlan {
     /// The tag, unless it is there, and then its companions.
     tags: SmallVec<[Entity; 4]>,
     /// Entities that must get the marker before the plan holds.
-    newcomers: SmallVec<[Entity; 2]>,
+    unmarked: SmallVec<[Entity; 2]>,
 }
 
 /// Inserts a tag and its companions.
@@ -35,19 +35,19 @@ struct TagPlan {
 /// # Errors
 /// If an end, or a companion, is dead; then nothing has changed.
 pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), InsertPairError> {
-    watch::mend_if_lost(world);
+    watch::restore_if_lost(world);
     ensure_store(world);
     ensure_entity(world);
     for _ in 0..=MAX_ROUNDS {
         let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;
         let plan = plan(world, store, tag)?;
-        if plan.newcomers.is_empty() {
+        if plan.unmarked.is_empty() {
             write(world, tag.source, &plan.tags);
             return Ok(());
         }
         // Runs users' code.
-        for newcomer in plan.newcomers {
-            participant::mark(world, newcomer);
+        for entity in plan.unmarked {
+            participant::mark(world, entity);
         }
     }
     let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;
@@ -102,8 +102,8 @@ fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, I
             if !world.entities().contains_spawned(end) {
                 return Err(dead(world, store, StoredTag { source, tag }, role));
             }
-            if !store.participants().is_marked(end) && !plan.newcomers.contains(&end) {
-                plan.newcomers.push(end);
+            if !store.participants().is_marked(end) && !plan.unmarked.contains(&end) {
+                plan.unmarked.push(end);
             }
         }
         if store.tags().has(source, tag) {

@@ -54,7 +54,7 @@ pub(crate) fn internal_markers(components: &Components) -> impl Iterator<Item = 
 /// # Errors
 /// If it is not alive, or names tags.
 pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<RelationId, TraitsError> {
-    watch::mend_if_lost(world);
+    watch::restore_if_lost(world);
     use_relation(world, entity);
     let data = loop {
         let store = ensure_store(world);
@@ -87,7 +87,7 @@ pub(crate) fn relation_id_of(world: &mut World, entity: Entity) -> Result<Relati
     let id = store.registry_mut().add(entity, type_id);
     let entry = store.registry_mut().entry_mut(id);
     entry.data = data;
-    entry.settled = true;
+    entry.has_traits = true;
     if let Some(known) = type_id.and_then(|type_id| store.registry_mut().take_type_entry(type_id)) {
         store.registry_mut().entry_mut(id).name = known.name;
     }
@@ -194,7 +194,7 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         if let Some(id) = registry.of_type_id(type_ref.id) {
             respawn(world, id);
             let store = ensure_store(world);
-            if let Some(data) = data.filter(|_| may_learn_values(store, id)) {
+            if let Some(data) = data.filter(|_| may_get_values(store, id)) {
                 if !has_column {
                     data.init(world);
                     has_column = true;
@@ -213,7 +213,7 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
         let known = registry.type_entry(type_ref.id).map(|entry| entry.entity);
         // Forgotten ones are left to themselves, as in `respawn`.
         let known = known.filter(|entity| registry.is_type(*entity));
-        let may_learn = known.is_some_and(|entity| may_learn_data(store, entity));
+        let may_learn = known.is_some_and(|entity| may_get_data(store, entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
             // Runs users' code, too.
             if let Some(data) = data.filter(|data| !has_column && (may_learn || !data.exists(world))) {
@@ -221,7 +221,7 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
                 has_column = true;
                 continue;
             }
-            learn_type(ensure_store(world), entity, type_ref, data);
+            record_type(ensure_store(world), entity, type_ref, data);
             break entity;
         }
         if let Some(entity) = spare {
@@ -253,7 +253,7 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
 /// Despawns an entity that was made to stand for a type for what is refused now, unless something has used it. To despawn one
 /// that stands for a component would remove the component everywhere.
 #[cfg(feature = "remote")]
-pub(crate) fn unmake_type_entity(world: &mut World, entity: Entity) {
+pub(crate) fn despawn_unused_type_entity(world: &mut World, entity: Entity) {
     let store = ensure_store(world);
     let is_used = store.has_tags(entity)
         || store.participants().relations(entity).any(|id| {
@@ -272,7 +272,7 @@ pub(crate) fn unmake_type_entity(world: &mut World, entity: Entity) {
 }
 
 /// Whether a type that is known as a relation by its entity alone may turn out to have fields.
-fn may_learn_values(store: &PairStore, id: RelationId) -> bool {
+fn may_get_values(store: &PairStore, id: RelationId) -> bool {
     let entry = store.registry().entry(id);
     !entry.declared
         && !entry.frozen
@@ -282,13 +282,13 @@ fn may_learn_values(store: &PairStore, id: RelationId) -> bool {
 }
 
 /// Whether a type of which no fields are known may turn out to have some. Pairs that have it as an end would lack their values.
-fn may_learn_data(store: &PairStore, entity: Entity) -> bool {
+fn may_get_data(store: &PairStore, entity: Entity) -> bool {
     store.column_of_type_entity(entity).is_none() && !store.has_pairs_by_type(entity)
 }
 
 /// Notes the name of the type, and what values pairs with it carry, if that was not known when its entity was made.
-fn learn_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
-    let may_learn = may_learn_data(store, entity);
+fn record_type(store: &mut PairStore, entity: Entity, type_ref: TypeRef, data: Option<ColumnRef>) {
+    let may_learn = may_get_data(store, entity);
     let Some(entry) = store.registry_mut().type_entry_mut(type_ref.id) else { return };
     if entry.name.is_none() {
         entry.name = type_ref.name.map(short_name);

@@ -42,7 +42,7 @@ pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
     if !world.entities().contains_spawned(entity) {
         return false;
     }
-    let Some(store) = claimed_store(world, entity) else { return false };
+    let Some(store) = store_without_former(world, entity) else { return false };
     if store.participants().is_marked(entity) {
         return true;
     }
@@ -60,7 +60,7 @@ pub(super) fn insert_marker(world: &mut World, entity: Entity) {
 pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
     let marker = world.component_id::<Participant>();
     let marked = marker.is_some_and(|marker| has_marker(world, marker, entity));
-    if marked && let Some(store) = claimed_store(world, entity) {
+    if marked && let Some(store) = store_without_former(world, entity) {
         store.participants_mut().set_marked(entity, true);
     }
     marked
@@ -88,14 +88,14 @@ fn has_marker(world: &World, marker: ComponentId, entity: Entity) -> bool {
     world.get_entity(entity).is_ok_and(|entity| entity.contains_id(marker))
 }
 
-/// The store, after [`claim`].
+/// The store, after [`end_former_pairs`].
 #[inline]
-fn claimed_store(world: &mut World, entity: Entity) -> Option<&mut PairStore> {
+fn store_without_former(world: &mut World, entity: Entity) -> Option<&mut PairStore> {
     let is_claimed = |store: &PairStore| store.participants().stripped_before(entity).is_none();
     match fetch::store_mut_if(world, is_claimed) {
         Ok(store) => Some(store),
         Err(world) => {
-            claim(&mut DeferredWorld::from(&mut *world), entity);
+            end_former_pairs(&mut DeferredWorld::from(&mut *world), entity);
             fetch::store_mut(world)
         }
     }
@@ -104,7 +104,7 @@ fn claimed_store(world: &mut World, entity: Entity) -> Option<&mut PairStore> {
 /// Ends the pairs of an entity that had the index of `entity` and whose despawn went unnoticed, before anything is
 /// written down about `entity`.
 #[inline]
-pub(in crate::ops) fn claim(world: &mut DeferredWorld<'_>, entity: Entity) {
+pub(in crate::ops) fn end_former_pairs(world: &mut DeferredWorld<'_>, entity: Entity) {
     let dead = fetch::store(world).and_then(|store| store.participants().stripped_before(entity));
     if let Some(dead) = dead {
         Participant::end_pairs(world, dead);

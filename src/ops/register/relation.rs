@@ -28,7 +28,7 @@ use core::{
 /// # Errors
 /// If its declared traits are rejected.
 pub(crate) fn try_relation_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
-    watch::mend_if_lost(world);
+    watch::restore_if_lost(world);
     let store = if is_child_of::<R>() { use_all_relations(world) } else { ensure_store(world) };
     let id = match store.registry().of_type::<R>() {
         Some(id) => id,
@@ -117,7 +117,7 @@ fn register_type(
 /// A type that is declared a relation changes what its pairs carry, and what it carries as an end of others.
 ///
 /// # Errors
-/// If there have been pairs for which that was settled before, when less was known of the type. `values` are those of its own pairs
+/// If there have been pairs for which that was decided before, when less was known of the type. `values` are those of its own pairs
 /// from now on.
 pub(in crate::ops) fn check_values(
     store: &PairStore,
@@ -171,7 +171,7 @@ impl AddedType {
             return Err(TraitsError::Dead { entity });
         }
         let entry = store.registry_mut().entry_mut(id);
-        entry.settled = true;
+        entry.has_traits = true;
         Ok(entry.entity)
     }
 }
@@ -261,7 +261,7 @@ fn forget_type(world: &mut World, id: RelationId) {
     }
 }
 
-/// [`relation_id_of`]. `made` gets an entity that was no relation before, so that it can be [unmade](unmake_relation).
+/// [`relation_id_of`]. `made` gets an entity that was no relation before, so that it can be [unmade](unregister_relation).
 pub(crate) fn make_relation(
     world: &mut World,
     entity: Entity,
@@ -274,7 +274,7 @@ pub(crate) fn make_relation(
 }
 
 /// Makes an entity no relation any more that was made one for what is refused now, unless something has used it.
-pub(crate) fn unmake_relation(world: &mut World, entity: Entity) {
+pub(crate) fn unregister_relation(world: &mut World, entity: Entity) {
     let store = ensure_store(world);
     if let Some(id) = store.registry().of_entity(entity)
         && !store.registry().entry(id).frozen

@@ -28,7 +28,7 @@ use bevy_ecs::{
 };
 
 /// The store, made on first use. Parents and children are read from Bevy's components, and nothing follows how those
-/// change, until something asks for the pairs of `ChildOf`: [`index_children`].
+/// change, until the pairs of `ChildOf` are first used: [`index_children`].
 #[inline]
 pub(crate) fn ensure_store(world: &mut World) -> &mut PairStore {
     fetch::store_mut_if(world, |_| true).unwrap_or_else(|world| {

@@ -87,7 +87,7 @@ struct Writing<'w>(&'w mut World);
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.break_off_writing();
+            store.abort_writing();
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         TraitsError, TypeRef,
     },
     store::PairStore,
-    traverse::{Search, Trail},
+    traverse::{PathMemo, Search},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
@@ -163,15 +163,15 @@ fn commit_traits(
     let data = merged.column();
     let is_in_table = merged.is_in_table();
     store.registry_mut().note_traits(&merged);
-    let takes_along = merged.relation_policy() == Some(CleanupPolicy::Despawn);
+    let has_despawning_relations = merged.relation_policy() == Some(CleanupPolicy::Despawn);
     let entry = store.registry_mut().entry_mut(id);
     entry.traits = merged;
     entry.with = with;
     entry.one_of = one_of;
     entry.constraints = constraints;
     entry.data = entry.data.or(data);
-    if takes_along {
-        store.registry_mut().set_takes_along();
+    if has_despawning_relations {
+        store.registry_mut().note_despawning_relation();
     }
     let component = if is_in_table { table::component_for(world, id) } else { None };
     ensure_store(world).create_index(id);
@@ -210,11 +210,11 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
 /// The way along which `with` leads back to `id`, if it does. Each relation is looked at once.
 fn path_back(registry: &Registry, id: RelationId, with: &[RelationId]) -> Option<Vec<RelationId>> {
     let neighbours = |at| registry.entry(at).with.iter().copied();
-    let mut trail = Trail::default();
+    let mut memo = PathMemo::default();
     let mut search = Search::default();
     let visit = |at, _| (at == id).then_some(());
-    with.iter().find_map(|&with| search.run((with, 1), u32::MAX, neighbours, &mut trail, visit))?;
-    trail.path.push(id);
-    trail.path.reverse();
-    Some(trail.path)
+    with.iter().find_map(|&with| search.run((with, 1), u32::MAX, neighbours, &mut memo, visit))?;
+    memo.path.push(id);
+    memo.path.reverse();
+    Some(memo.path)
 }

@@ -39,7 +39,7 @@ impl Abandoned {
 pub(crate) struct OwnedObservers(Vec<Abandoned>);
 
 /// Whether an observer is gone, or the owner of one was dropped; or commands were lost.
-pub(crate) fn needs_mending(world: &World) -> bool {
+pub(crate) fn needs_repair(world: &World) -> bool {
     let is_observer = |entity| world.get::<Observer>(entity).is_some();
     let Some(store) = fetch::store(world) else { return false };
     store.participants().any_stripped()
@@ -122,7 +122,7 @@ fn sweep(world: &mut World) {
 pub(crate) fn maintain(world: &mut World) {
     Participant::resume(world);
     table::write_stale(world);
-    watch::mend(world);
+    watch::restore_observers(world);
     retry_awaited(world);
     sweep(world);
 }

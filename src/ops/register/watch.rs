@@ -64,29 +64,29 @@ fn install_watch(world: &mut World, spawn: fn(&mut World) -> Vec<Entity>, until_
         }
     }
     if !observers.is_empty() {
-        // That runs users' code, which may have asked for children.
+        // That runs users' code, which may have made the index of children.
         let is_stale = until_import && !had_children && has_children(world);
         let watch = Watch { observers, spawn, until_import, is_stale };
         world.get_resource_or_init::<Watches>().0.push(watch);
         if is_stale {
-            mend(world);
+            restore_observers(world);
         }
     }
 }
 
-/// [`mend`], if an observer is known to be gone; and puts markers back, if entities wait for them: the commands that do so
+/// [`restore_observers`], if an observer is known to be gone; and puts markers back, if entities wait for them: the commands that do so
 /// are lost if another panics before.
 #[inline]
-pub(in crate::ops) fn mend_if_lost(world: &mut World) {
-    if fetch::store(world).is_some_and(|store| store.participants().needs_mending()) {
+pub(in crate::ops) fn restore_if_lost(world: &mut World) {
+    if fetch::store(world).is_some_and(|store| store.participants().needs_repair()) {
         Participant::restore_markers(world);
-        mend(world);
+        restore_observers(world);
     }
 }
 
 /// Spawns the observers that are gone again.
 #[cold]
-pub(super) fn mend(world: &mut World) {
+pub(super) fn restore_observers(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
     store.participants_mut().forget_lost_observers();
     let Some(watches) = world.get_resource::<Watches>() else { return };
@@ -109,7 +109,7 @@ pub(super) fn mend(world: &mut World) {
 pub(super) fn renew(world: &mut World) {
     let Some(mut watches) = world.get_resource_mut::<Watches>() else { return };
     watches.0.iter_mut().for_each(|watch| watch.is_stale |= watch.until_import);
-    mend(world);
+    restore_observers(world);
 }
 
 fn respawn(world: &mut World, watches: Vec<Watch>) {

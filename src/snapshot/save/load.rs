@@ -99,7 +99,7 @@ impl SavedPairs {
             .relations(made.world)
             .and_then(|_| self.find_entities(made.world, &mut find, &mut made.spawned))
             .and_then(|entities| Ok((self.apply(made.world, &entities)?, entities)));
-        let spawned = made.settle(loaded.is_ok());
+        let spawned = made.finish(loaded.is_ok());
         let (applied, entities) = loaded?;
         Ok(LoadedPairs { entities, spawned, applied })
     }
@@ -276,7 +276,7 @@ impl SavedPairs {
         };
         let restoration = self.restoration(world, &mut relations, entities, scope)?;
         let mut operation = Operation::begin(world);
-        let restored = restoration.carry_out(operation.world());
+        let restored = restoration.execute(operation.world());
         operation.finish();
         match restored {
             Ok(restored) => {
@@ -307,7 +307,7 @@ impl SavedPairs {
         if self.all_relations {
             let others = store.registry().ids().filter(|&id| {
                 let entry = store.registry().entry(id);
-                entry.settled && !entry.traits.is_transient() && !relations.contains(&id)
+                entry.has_traits && !entry.traits.is_transient() && !relations.contains(&id)
             });
             let others: Vec<RelationId> = others.collect();
             relations.extend(others);

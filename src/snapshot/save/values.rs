@@ -27,7 +27,7 @@ pub(super) fn reflected(types: &TypeRegistry, value: &dyn Any) -> Option<Box<dyn
 /// How many entities deep a value is searched: types that contain themselves have values of any depth.
 const MAX_DEPTH: usize = 64;
 
-/// Whether there are entities in a value, or it is too deep to tell.
+/// Whether there are entities in a value, or it is too deep to be searched.
 pub(super) fn has_entities(value: &dyn PartialReflect) -> bool {
     has_entities_below(value, MAX_DEPTH)
 }

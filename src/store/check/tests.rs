@@ -168,7 +168,7 @@ fn what_belongs_to_lists_must_be_as_long_as_they_are() {
             |index, _| {
                 index.track(Tick::new(1));
                 // A tombstone that is last, in a list of one place.
-                let _ = index.reverse.extra[1].tombstones.bury(0, 2);
+                let _ = index.reverse.extra[1].tombstones.mark_empty(0, 2);
             },
         ],
     );

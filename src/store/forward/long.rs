@@ -109,7 +109,7 @@ impl LongList {
         let at = self.find(target)?;
         let edge = Edge { place: self.places[at], row: self.row_at(at) };
         self.by_target.remove(target.to_bits(), keys(&self.targets));
-        let len = self.targets.len() - self.tombstones.bury(at, self.targets.len());
+        let len = self.targets.len() - self.tombstones.mark_empty(at, self.targets.len());
         self.targets.truncate(len);
         self.places.truncate(len);
         self.rows.truncate(len);

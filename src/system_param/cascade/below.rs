@@ -3,7 +3,7 @@
 use super::{
     CascadeQuery, CascadeState,
     levels::LevelNodes,
-    visit::{Everything, Parents, Visitor, visit_level},
+    visit::{Parents, VisitAll, Visitor, visit_level},
 };
 use crate::relation::{ExclusiveRelation, TraversableRelation};
 use bevy_ecs::{
@@ -39,7 +39,7 @@ where
         // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is borrowed
         // mutably.
         let (mut visitor, mut reader) =
-            unsafe { (Visitor::new(self.context, &*own, Everything), Parents::new(self.context, &*parents)) };
+            unsafe { (Visitor::new(self.context, &*own, VisitAll), Parents::new(self.context, &*parents)) };
         let mut next = 0;
         while let Some(&slot) = below.get(next) {
             next += 1;

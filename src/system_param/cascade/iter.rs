@@ -3,7 +3,7 @@
 use super::{
     CascadeQuery, CascadeState,
     levels::Levels,
-    visit::{Everything, Visitor},
+    visit::{VisitAll, Visitor},
 };
 use crate::{fetch::CursorState, relation::TraversableRelation};
 use bevy_ecs::{
@@ -14,7 +14,7 @@ use bevy_ecs::{
 /// Iterator over the data of entities, parents before children or the other way round. See
 /// [`CascadeQuery::iter_mut`] and [`CascadeQuery::iter_desc`].
 pub struct CascadeIter<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> {
-    visitor: Visitor<'a, 'a, D, F, Everything>,
+    visitor: Visitor<'a, 'a, D, F, VisitAll>,
     levels: &'a mut Levels,
     state: &'a CursorState<D, F>,
     world: UnsafeWorldCell<'a>,
@@ -50,7 +50,7 @@ impl<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> Iterator for Casc
             let stage = self.levels.split(level).skip(self.at);
             for node in stage.nodes {
                 self.at += 1;
-                // SAFETY: no entity is in two nodes, by *One slot*, and each node is visited once: newcomers lie behind
+                // SAFETY: no entity is in two nodes, by *One slot*, and each node is visited once: new ones lie behind
                 // the nodes of their level that were visited. So no data of this entity was handed out, and items of
                 // several entities may be alive, as `D` is `IterQueryData`.
                 // Test: `items_of_all_entities_can_be_kept`.
@@ -91,7 +91,7 @@ where
         let CascadeState { own, levels, .. } = &mut *self.state;
         // SAFETY: the state is up to date, the parameter was given the access that it declares, and it is borrowed
         // mutably.
-        let visitor = unsafe { Visitor::new(self.context, &*own, Everything) };
+        let visitor = unsafe { Visitor::new(self.context, &*own, VisitAll) };
         CascadeIter { visitor, levels, state: own, world: self.context.world, descending, done: 0, at: 0 }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An entity lies one level below its deepest target; one without targets, whether it takes part in the relation or
 //! not, lies in the first level. Every level was filled in the order of table rows, so that a run streams through
-//! the tables, and each node knows the slot of its parent, so that it costs no look-up.
+//! the tables, and each node has the slot of its parent, so that it costs no look-up.
 //!
 //! The relation's journal says what to change: a leaf that moves below another parent of the same depth is one
 //! slot that is written; a node that changes its level takes those below it along. Slots of others never move.
@@ -211,12 +211,12 @@ impl Levels {
                 return false;
             }
             *left -= 1;
-            self.settle_one(index, entities, entity);
+            self.update_entity(index, entities, entity);
         }
         true
     }
 
-    fn settle_one(&mut self, index: &RelationIndex, entities: &Entities, entity: Entity) {
+    fn update_entity(&mut self, index: &RelationIndex, entities: &Entities, entity: Entity) {
         let (mut level, mut parent) = (0, NO_PARENT);
         for target in index.targets(entity) {
             let Some(slot) = self.find(target) else {

@@ -15,7 +15,7 @@ pub use relatives::CascadeItems;
 
 use self::{
     levels::{Levels, NodeSlot},
-    visit::{Changed, Context, Everything, Parents, VisitPolicy, Visitor, visit_level},
+    visit::{Changed, Context, Parents, VisitAll, VisitPolicy, Visitor, visit_level},
 };
 use crate::{
     fetch::CursorState,
@@ -170,7 +170,7 @@ where
 {
     /// Calls `visit` with the data of each entity and of its parent.
     pub fn for_each(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>)) {
-        self.run(|_, _| Everything, &mut visit);
+        self.run(|_, _| VisitAll, &mut visit);
     }
 
     /// [`for_each`](Self::for_each) of entities that have changed, or that lie below one that has.

@@ -37,7 +37,7 @@ where
         use super::{
             CascadeState,
             levels::{LevelNodes, RowCounts},
-            visit::{Everything, Parents, Visitor, visit_level},
+            visit::{Parents, VisitAll, Visitor, visit_level},
         };
 
         self.update();
@@ -49,7 +49,7 @@ where
             // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is
             // borrowed mutably until all tasks have ended.
             let (mut visitor, mut reader) =
-                unsafe { (Visitor::new(context, own, Everything), Parents::new(context, parents)) };
+                unsafe { (Visitor::new(context, own, VisitAll), Parents::new(context, parents)) };
             // SAFETY: no entity is in two nodes, by *One slot*, and the chunks of a level share no node; nothing writes
             // data of the level above, whose tasks have ended. Test: `parallel_equals_sequential`.
             unsafe {

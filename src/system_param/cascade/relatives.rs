@@ -3,7 +3,7 @@
 use super::{
     CascadeQuery, CascadeState,
     levels::{Level, NodeSlot, node},
-    visit::{Everything, Visitor},
+    visit::{VisitAll, Visitor},
 };
 use crate::{
     fetch::FetchCursor,
@@ -74,7 +74,7 @@ where
         mut visit: impl FnMut(D::Item<'_, '_>, CascadeItems<'_, '_, P, TargetIter<'_>>),
     ) {
         let index = self.index;
-        self.run_with_kin(false, &mut |item, entity, relatives| {
+        self.run_with_relatives(false, &mut |item, entity, relatives| {
             let entities = index.map_or_else(TargetIter::none, |index| index.targets(entity));
             visit(item, CascadeItems { relatives, entities });
         });
@@ -110,7 +110,7 @@ where
         mut visit: impl FnMut(D::Item<'_, '_>, CascadeItems<'_, '_, P, SourceIter<'_>>),
     ) {
         let index = self.index;
-        self.run_with_kin(true, &mut |item, entity, relatives| {
+        self.run_with_relatives(true, &mut |item, entity, relatives| {
             let entities = index.map_or_else(SourceIter::none, |index| index.sources(entity));
             visit(item, CascadeItems { relatives, entities });
         });
@@ -118,7 +118,7 @@ where
 
     /// Calls `visit` with the data of each entity and access to that of levels that are done: those above or, if
     /// descending, those below.
-    fn run_with_kin(
+    fn run_with_relatives(
         &mut self,
         descending: bool,
         visit: &mut impl FnMut(D::Item<'_, '_>, Entity, Relatives<'_, '_, P>),
@@ -128,7 +128,7 @@ where
         // SAFETY: the states are up to date, the parameter was given the access that they declare, and it is borrowed
         // mutably.
         let (mut visitor, mut cursor) =
-            unsafe { (Visitor::new(self.context, &*own, Everything), self.context.cursor(&*parents)) };
+            unsafe { (Visitor::new(self.context, &*own, VisitAll), self.context.cursor(&*parents)) };
         let count = levels.levels.len();
         for step in 0..count {
             let first = if descending { count - 1 - step } else { step };

@@ -44,9 +44,9 @@ pub(super) trait VisitPolicy {
 }
 
 /// Visits every node.
-pub(super) struct Everything;
+pub(super) struct VisitAll;
 
-impl VisitPolicy for Everything {
+impl VisitPolicy for VisitAll {
     #[inline]
     unsafe fn wants(&mut self, _: &mut Node, _: Entity, _: &[Node]) -> bool {
         true
@@ -161,9 +161,9 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
         (self.at, self.found) = (NO_PARENT, None);
     }
 
-    /// Asks for what will be needed of the parents of nodes that follow `nodes[at]`.
+    /// Prefetches what will be needed of the parents of nodes that follow `nodes[at]`.
     #[inline]
-    fn look_ahead(&mut self, above: &[Node], nodes: &[Node], at: usize) {
+    fn prefetch_parents(&mut self, above: &[Node], nodes: &[Node], at: usize) {
         let parent = |at: usize| above.get(nodes.get(at)?.parent as usize);
         if let Some(parent) = parent(at + 2 * AHEAD) {
             prefetch(parent);
@@ -211,7 +211,7 @@ pub(super) unsafe fn visit_level<D, P, F, C>(
     parents.forget();
     for at in 0..nodes.len() {
         if scattered {
-            parents.look_ahead(above, nodes, at);
+            parents.prefetch_parents(above, nodes, at);
         }
         let node = &mut nodes[at];
         // SAFETY: nothing else holds data of the entity, as the caller promises. What was handed to `visit` before did not

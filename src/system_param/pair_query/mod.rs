@@ -101,7 +101,7 @@ use ends::{Ends, Places};
 /// # Complexity
 ///
 /// Over all pairs, O(entities that match `S` and `F`) or O(pairs), whichever is less, and O(1) per pair. Of one end,
-/// O(1) per pair. [`for_each`](Self::for_each) over targets remembers where their sources are, with 32 bytes per target, and eight
+/// O(1) per pair. [`for_each`](Self::for_each) over targets caches where their sources are, with 32 bytes per target, and eight
 /// per pair where the sources were not spawned one after the other.
 pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where

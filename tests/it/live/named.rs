@@ -526,7 +526,7 @@ fn what_is_not_followed_is_run_again_and_explained() {
     let mut all = live(&mut world, "!Ship");
     world.spawn_empty();
     assert!(!is_updated(&mut world, &mut all, "!Ship"));
-    let why = "run again, it looks at every entity, and Bevy does not tell of empty ones";
+    let why = "run again, it looks at every entity, and Bevy does not report empty ones";
     assert_eq!(
         all.explain(),
         format!("run again at each update\n  !Ship: a change has everything run again\n  {why}\n")
@@ -534,7 +534,7 @@ fn what_is_not_followed_is_run_again_and_explained() {
     let any = live(&mut world, "*, Ship");
     assert_eq!(
         any.explain(),
-        "run again at each update\n  *: run again, of no component in particular, Bevy tells nothing\n  Ship: by $this\n"
+        "run again at each update\n  *: run again, Bevy reports no changes of components that are not named\n  Ship: by $this\n"
     );
     let kept = live(&mut world, "Ship, (Likes, $x), !Fuel, ?(DockedTo, *), Ship || Port");
     assert_eq!(
