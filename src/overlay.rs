@@ -224,14 +224,14 @@ fn update_filter(world: &mut World) {
 }
 
 /// A pair that is drawn.
-struct Line {
+struct PairLine {
     pair: [Entity; 3],
     from: Vec3,
     to: Vec3,
     color: Color,
 }
 
-fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut lines: Local<Vec<Line>>) {
+fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut lines: Local<Vec<PairLine>>) {
     let Some(overlay) = world.get_resource::<RelationsOverlay>() else { return };
     lines.clear();
     let left_out = collect(world, overlay, &mut lines);
@@ -256,7 +256,7 @@ fn draw(world: &mut World, gizmos: &mut SystemState<Gizmos<OverlayGizmos>>, mut 
 }
 
 /// Finds the pairs to draw, and returns how many are left out.
-fn collect(world: &World, overlay: &RelationsOverlay, lines: &mut Vec<Line>) -> usize {
+fn collect(world: &World, overlay: &RelationsOverlay, lines: &mut Vec<PairLine>) -> usize {
     let place = |entity| {
         let place = world.get::<GlobalTransform>(entity)?.translation();
         place.is_finite().then_some(place)
@@ -273,7 +273,7 @@ fn collect(world: &World, overlay: &RelationsOverlay, lines: &mut Vec<Line>) -> 
                 left_out += 1;
                 continue;
             }
-            lines.push(Line { pair: [source, relation, target], from, to, color: *color });
+            lines.push(PairLine { pair: [source, relation, target], from, to, color: *color });
         }
     }
     left_out
@@ -289,10 +289,10 @@ struct Label {
 }
 
 /// The names of the relations in the middle of lines, and those of the entities below their ends, each once.
-fn find_labels(world: &World, lines: &[Line]) -> Vec<Label> {
+fn find_labels(world: &World, lines: &[PairLine]) -> Vec<Label> {
     let mut labels = Vec::new();
     let mut named = EntityHashSet::default();
-    for &Line { pair: [source, relation, target], from, to, color } in lines {
+    for &PairLine { pair: [source, relation, target], from, to, color } in lines {
         if let Some(name) = world.relation_name(relation) {
             let place = from.midpoint(to);
             labels.push(Label { place, anchor: Vec2::ZERO, text: name.to_string(), color });

@@ -141,11 +141,11 @@ pub fn pair_value_by_id<V: Clone + Send + Sync + 'static>(
 pub trait SceneTarget: Send + Sync + 'static {
     /// Adds a pair of `relation` with each target.
     #[doc(hidden)]
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates);
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates);
 }
 
 impl SceneTarget for EntityTemplate {
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates) {
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates) {
         pairs.push(place, move |context| {
             let (relation, target) = (relation.clone(), self.build_template(context)?);
             Ok(move |world: &mut World, source, ends: EndCheck<'_>| {
@@ -156,13 +156,13 @@ impl SceneTarget for EntityTemplate {
 }
 
 impl SceneTarget for Entity {
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates) {
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates) {
         EntityTemplate::from(self).add(relation, place, pairs);
     }
 }
 
 impl<T: Clone + Send + Sync + 'static> SceneTarget for TypeTarget<T> {
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates) {
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates) {
         pairs.push(place, move |_| {
             let (relation, target) = (relation.clone(), self.clone());
             Ok(move |world: &mut World, source, ends: EndCheck<'_>| {
@@ -173,25 +173,25 @@ impl<T: Clone + Send + Sync + 'static> SceneTarget for TypeTarget<T> {
 }
 
 impl<T: SceneTarget, const N: usize> SceneTarget for [T; N] {
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates) {
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates) {
         self.into_iter().for_each(|target| target.add(relation.clone(), place, pairs));
     }
 }
 
 impl<T: SceneTarget> SceneTarget for Vec<T> {
-    fn add<R: Relation + Clone>(self, relation: R, place: Place, pairs: &mut PairTemplates) {
+    fn add<R: Relation + Clone>(self, relation: R, place: CallSite, pairs: &mut PairTemplates) {
         self.into_iter().for_each(|target| target.add(relation.clone(), place, pairs));
     }
 }
 
 /// Where a pair is written.
-type Place = &'static Location<'static>;
+type CallSite = &'static Location<'static>;
 
 /// Inserts a pair whose target is known on the source.
-type Insertion = Box<dyn FnOnce(&mut World, Entity) -> Result + Send + Sync>;
+type InsertFn = Box<dyn FnOnce(&mut World, Entity) -> Result + Send + Sync>;
 
 /// Finds out what a pair points to.
-type PairTemplate = Arc<dyn Fn(&mut TemplateContext) -> Result<Insertion> + Send + Sync>;
+type PairTemplate = Arc<dyn Fn(&mut TemplateContext) -> Result<InsertFn> + Send + Sync>;
 
 /// The pairs of one entity of a scene, in order. One template, since Bevy keeps one of each type.
 #[derive(Default)]
@@ -201,7 +201,7 @@ pub struct PairTemplates(Vec<PairTemplate>);
 impl PairTemplates {
     fn push<I>(
         &mut self,
-        place: Place,
+        place: CallSite,
         build: impl Fn(&mut TemplateContext) -> Result<I> + Send + Sync + 'static,
     ) where
         I: FnOnce(&mut World, Entity, EndCheck<'static>) -> Result<(), InsertPairError>
@@ -233,7 +233,7 @@ impl Template for PairTemplates {
 
 /// A scene that adds pairs to the templates of its entity.
 #[track_caller]
-fn scene(add: impl FnOnce(Place, &mut PairTemplates) + Send + Sync + 'static) -> impl Scene {
+fn scene(add: impl FnOnce(CallSite, &mut PairTemplates) + Send + Sync + 'static) -> impl Scene {
     let place = Location::caller();
     SceneFunction(move |context: &mut ResolveContext, scene: &mut ResolvedScene| {
         add(place, scene.get_or_insert_template(context));
@@ -252,7 +252,7 @@ fn build_id(
 #[derive(Component)]
 #[component(on_insert = Self::on_insert)]
 #[doc(hidden)]
-pub struct PendingPairs(Vec<Insertion>);
+pub struct PendingPairs(Vec<InsertFn>);
 
 impl PendingPairs {
     fn on_insert(mut world: DeferredWorld, context: HookContext) {

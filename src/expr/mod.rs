@@ -44,7 +44,7 @@ pub(crate) use bind::{
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use eval::FieldSteps;
 pub(crate) use eval::{Datum, ExprNames, Special, View, WorldAccess};
-pub(crate) use exec::{Batch, Executor, Listed, Output};
+pub(crate) use exec::{Batch, Executor, ListedId, Output};
 pub(crate) use param::ExprQueryState;
 pub(crate) use plan::{
     Column, DepthOrder, FieldPlan, FieldShape, Operand, PhysicalPlan, ShapeElement, ShapeId, hidden,

@@ -24,7 +24,7 @@ pub(super) enum IslandChange {
 
 /// Where an entity is.
 #[derive(Clone, Copy)]
-struct Position {
+struct MemberPosition {
     island: IslandId,
     /// In the list of its members.
     place: u32,
@@ -33,7 +33,7 @@ struct Position {
 /// The islands of one relation.
 #[derive(Default)]
 pub(super) struct Partition {
-    positions: EntityHashMap<Position>,
+    positions: EntityHashMap<MemberPosition>,
     islands: BTreeMap<IslandId, Vec<Entity>>,
     /// How many ids were given.
     given: u64,
@@ -83,13 +83,13 @@ impl Partition {
 
     fn add(&mut self, island: IslandId, entity: Entity) {
         let members = self.islands.entry(island).or_default();
-        self.positions.insert(entity, Position { island, place: members.len() as u32 });
+        self.positions.insert(entity, MemberPosition { island, place: members.len() as u32 });
         members.push(entity);
     }
 
     /// Takes an entity out of its island, which may be left empty.
     fn take(&mut self, entity: Entity) {
-        let Some(Position { island, place }) = self.positions.remove(&entity) else { return };
+        let Some(MemberPosition { island, place }) = self.positions.remove(&entity) else { return };
         let Some(members) = self.islands.get_mut(&island) else { return };
         members.swap_remove(place as usize);
         if let Some(moved) = members.get(place as usize)

@@ -27,7 +27,7 @@ pub(super) fn pieces(
     ends: impl IntoIterator<Item = Entity>,
 ) -> Pieces {
     let mut pieces = Pieces::default();
-    let mut search = Search { index, is_member, groups: Vec::new(), owners: EntityHashMap::default() };
+    let mut search = PieceSearch { index, is_member, groups: Vec::new(), owners: EntityHashMap::default() };
     let mut met_alone = EntityHashSet::default();
     for end in ends {
         if index.has_any(end) || index.is_target(end) {
@@ -41,17 +41,17 @@ pub(super) fn pieces(
 }
 
 /// The entities around one: its targets, then its sources.
-type Neighbours<'a> = Chain<TargetIter<'a>, SourceIter<'a>>;
+type AllNeighbours<'a> = Chain<TargetIter<'a>, SourceIter<'a>>;
 
 /// What was reached from one end, or from several that met.
-struct Group<'a> {
+struct SearchGroup<'a> {
     /// Itself, or the group that it has become part of.
     parent: usize,
     members: Vec<Entity>,
     /// Members whose neighbours are still to be looked at.
     queue: VecDeque<Entity>,
     /// Neighbours that are being looked at.
-    open: Vec<Neighbours<'a>>,
+    open: Vec<AllNeighbours<'a>>,
 }
 
 /// What a step of a search has led to.
@@ -64,15 +64,15 @@ enum Step {
     Exhausted,
 }
 
-struct Search<'a, F> {
+struct PieceSearch<'a, F> {
     index: &'a RelationIndex,
     is_member: F,
-    groups: Vec<Group<'a>>,
+    groups: Vec<SearchGroup<'a>>,
     /// The group that has reached an entity.
     owners: EntityHashMap<usize>,
 }
 
-impl<F: Fn(Entity) -> bool> Search<'_, F> {
+impl<F: Fn(Entity) -> bool> PieceSearch<'_, F> {
     /// Adds an end to search from.
     fn start(&mut self, end: Entity) {
         let number = self.groups.len();
@@ -80,7 +80,7 @@ impl<F: Fn(Entity) -> bool> Search<'_, F> {
             return;
         }
         self.owners.insert(end, number);
-        self.groups.push(Group {
+        self.groups.push(SearchGroup {
             parent: number,
             members: Vec::from([end]),
             queue: VecDeque::from([end]),

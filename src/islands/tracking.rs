@@ -38,7 +38,7 @@ struct Tracked {
 }
 
 /// An event that is still to be triggered.
-struct Pending {
+struct PendingEvent {
     relation: Entity,
     trigger: Option<Trigger>,
     change: IslandChange,
@@ -49,7 +49,7 @@ struct Pending {
 pub(crate) struct TrackedIslands {
     /// In the order in which they were asked for.
     relations: Vec<Tracked>,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingEvent>,
     /// Events are being triggered: what comes is triggered after them.
     is_triggering: bool,
     /// Triggered when the store is removed, and all pairs with it: observers of pairs are not.
@@ -180,7 +180,7 @@ fn follow(world: &mut World, key: Followed) -> bool {
 fn note(world: &mut World, key: Followed, changes: Vec<IslandChange>) -> bool {
     let Some(mut islands) = world.get_resource_mut::<TrackedIslands>() else { return false };
     let Some(&Tracked { relation, trigger, .. }) = islands.get(key) else { return false };
-    islands.pending.extend(changes.into_iter().map(|change| Pending { relation, trigger, change }));
+    islands.pending.extend(changes.into_iter().map(|change| PendingEvent { relation, trigger, change }));
     true
 }
 
@@ -232,7 +232,7 @@ fn trigger_pending(world: &mut World) {
     islands.is_triggering = true;
     let triggering = Triggering(world);
     let next = |world: &mut World| world.get_resource_mut::<TrackedIslands>()?.pending.pop_front();
-    while let Some(Pending { relation, trigger, change }) = next(triggering.0) {
+    while let Some(PendingEvent { relation, trigger, change }) = next(triggering.0) {
         if let Some(trigger) = trigger {
             trigger(triggering.0, relation, change);
         }

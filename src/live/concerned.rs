@@ -2,7 +2,7 @@
 
 use super::{
     feed::{self, Feed},
-    outline::{Group, Outline, Part, Subject, WalkStep, Watch},
+    outline::{FactPart, Outline, Subject, VarGroup, WalkStep, Watch},
     written::{Members, ValueReader, WrittenReader},
 };
 use crate::{
@@ -40,7 +40,7 @@ enum Facts {
 type Fact = (Entity, Entity);
 
 /// A source of facts, with the watches that depend on it.
-struct Reader {
+struct FactReader {
     facts: Facts,
     cursor: Cursor,
     /// Numbers of watches; of tags, with the tag.
@@ -100,8 +100,8 @@ impl EntityMarks {
 
 /// Reads changes, and collects the seeds of the rows that they concern.
 #[derive(Default)]
-pub(super) struct Changes {
-    readers: Vec<Reader>,
+pub(super) struct ChangeReaders {
+    readers: Vec<FactReader>,
     /// By watch: where its walks start.
     starts: Vec<Vec<Entity>>,
     /// By group.
@@ -111,7 +111,7 @@ pub(super) struct Changes {
     walked: Vec<Entity>,
 }
 
-impl Changes {
+impl ChangeReaders {
     /// Starts recording the changes of everything in the outline. This may run users' code.
     pub(super) fn follow(world: &mut World, outline: &Outline) -> Self {
         let mut by_subject: HashMap<Subject, Vec<(Option<Entity>, usize)>> = HashMap::default();
@@ -123,7 +123,7 @@ impl Changes {
             }
         }
         let mut readers = Vec::new();
-        let mut add = |facts, watches| readers.push(Reader { facts, cursor: Cursor::default(), watches });
+        let mut add = |facts, watches| readers.push(FactReader { facts, cursor: Cursor::default(), watches });
         for (subject, watches) in by_subject {
             match subject {
                 Subject::Pairs(relation) => {
@@ -217,7 +217,7 @@ impl Changes {
         starts.iter_mut().for_each(Vec::clear);
         let mut all = true;
         let mut size = rows;
-        for Reader { facts, cursor, watches } in readers.iter_mut() {
+        for FactReader { facts, cursor, watches } in readers.iter_mut() {
             let mut dispatch = FactDispatch { watches, outline, index: None, starts, seeds };
             let mut note = |source, target| all &= dispatch.note(once((source, target)));
             match facts {
@@ -279,7 +279,7 @@ fn index_of<'w>(view: &View<'w>, facts: &Facts) -> &'w RelationIndex {
 }
 
 impl Seeds {
-    fn count(&self, group: &Group) -> usize {
+    fn count(&self, group: &VarGroup) -> usize {
         self.values.len() / group.width.max(1)
     }
 }
@@ -305,7 +305,7 @@ impl FactDispatch<'_> {
     }
 }
 
-impl Part {
+impl FactPart {
     /// The entity that this part is in a fact with these ends.
     #[inline]
     fn of(self, reached: Entity, other: Entity) -> Entity {

@@ -1,12 +1,12 @@
 //! The text that explains how the rows of a live expression are kept.
 
-use super::expr::{Known, LiveExpr};
+use super::expr::{LiveExpr, WholeRun};
 use alloc::string::String;
 use core::fmt::{self, Write};
 
 impl LiveExpr {
     pub(super) fn write_plan(&self, text: &mut String) -> fmt::Result {
-        let Some(Known { query, outline, .. }) = &self.known else {
+        let Some(WholeRun { query, outline, .. }) = &self.known else {
             return writeln!(text, "not run yet");
         };
         let is_kept = outline.reasons.is_empty();

@@ -1,7 +1,7 @@
 //! A live expression.
 
 use super::{
-    concerned::Changes,
+    concerned::ChangeReaders,
     fields::FieldLayout,
     kept::KeptRows,
     moves::Moves,
@@ -39,19 +39,19 @@ impl PairExpr {
 }
 
 /// What is known of a live expression since it was run as a whole.
-pub(super) struct Known {
+pub(super) struct WholeRun {
     /// With the terms that follow from traits written out.
     pub(super) query: BoundQuery,
     pub(super) outline: Outline,
     premise: Premise,
-    changes: Changes,
+    changes: ChangeReaders,
     /// Runs that start with seeds, by group.
     runs: Vec<Executor>,
     /// Everything was run since changes are recorded.
     was_run: bool,
 }
 
-impl Known {
+impl WholeRun {
     /// Whether everything is run again only because the changes are not recorded yet.
     fn is_awaiting(&self) -> bool {
         matches!(self.outline.reasons[..], [(None, Reason::NotNoted)])
@@ -63,7 +63,7 @@ impl Known {
     }
 
     /// Updates by these changes from now on.
-    fn take_changes(&mut self, changes: Changes) {
+    fn take_changes(&mut self, changes: ChangeReaders) {
         self.changes = changes;
         self.outline.reasons.clear();
         self.was_run = false;
@@ -74,7 +74,7 @@ impl Known {
 #[derive(Default)]
 pub(super) struct Following {
     requested: Option<Outline>,
-    changes: Option<Changes>,
+    changes: Option<ChangeReaders>,
     /// The relation by whose targets rows are grouped, if its journal is still to be kept.
     relation: Option<Followed>,
 }
@@ -102,7 +102,7 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     }
     // Spawning observers runs users' code, which may call this function.
     let Some(requested) = lock().requested.take() else { return };
-    let changes = Changes::follow(world, &requested);
+    let changes = ChangeReaders::follow(world, &requested);
     let mut following = lock();
     if following.requested.is_none() {
         following.changes.get_or_insert(changes);
@@ -151,7 +151,7 @@ pub struct LiveExpr {
     layout: FieldLayout,
     kept: KeptRows,
     /// `None` until everything was run once, and whenever that has to be done again.
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<WholeRun>,
     /// All rows were found anew by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,
@@ -306,7 +306,7 @@ impl LiveExpr {
     }
 
     /// Finds out what it depends on. Changes of that are not recorded yet.
-    fn look(&mut self, access: WorldAccess<'_>) -> Result<Known, ExprRunError> {
+    fn look(&mut self, access: WorldAccess<'_>) -> Result<WholeRun, ExprRunError> {
         self.known = None;
         self.whole.start_rows(access)?;
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
@@ -323,7 +323,7 @@ impl LiveExpr {
             run
         };
         let runs = outline.groups.iter().map(run).collect();
-        Ok(Known { query, outline, premise, changes: Changes::default(), runs, was_run: false })
+        Ok(WholeRun { query, outline, premise, changes: ChangeReaders::default(), runs, was_run: false })
     }
 
     /// Finds out what it depends on, and records changes of that from now on.
@@ -331,7 +331,7 @@ impl LiveExpr {
         for _ in 0..MAX_ROUNDS {
             let mut known = self.look(WorldAccess::World(world))?;
             if known.outline.reasons.is_empty() {
-                known.changes = Changes::follow(world, &known.outline);
+                known.changes = ChangeReaders::follow(world, &known.outline);
             }
             self.known = Some(known);
             // Spawning observers runs users' code.
@@ -377,7 +377,7 @@ impl LiveExpr {
     fn replace_rows(&mut self, access: WorldAccess<'_>) -> Result<bool, ExprRunError> {
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         let Self { layout, kept, known: Some(known), .. } = self else { return Ok(false) };
-        let Known { outline, changes, runs, was_run, .. } = known;
+        let WholeRun { outline, changes, runs, was_run, .. } = known;
         if !*was_run || !outline.reasons.is_empty() || !changes.collect(&view, outline, kept.len()) {
             return Ok(false);
         }

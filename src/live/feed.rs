@@ -24,7 +24,7 @@ use bevy_platform::{
 use smallvec::SmallVec;
 
 /// The changes of a component.
-struct Changes {
+struct ComponentChanges {
     journal: Journal<Entity>,
     /// How many entities should have it by the events. Compared with how many have it: if another observer panics, ours is not
     /// called, and a world can be cleared without an event.
@@ -34,7 +34,7 @@ struct Changes {
 /// The changes of one component, while something holds this.
 pub(super) struct Feed {
     component: ComponentId,
-    changes: Mutex<Changes>,
+    changes: Mutex<ComponentChanges>,
     /// The observers that record the entities that get the component, and those that lose it.
     observers: OnceLock<[Entity; 2]>,
 }
@@ -45,7 +45,7 @@ fn count(archetypes: &Archetypes, component: ComponentId) -> usize {
     with.filter_map(|&id| archetypes.get(id)).map(|archetype: &Archetype| archetype.len() as usize).sum()
 }
 
-impl Changes {
+impl ComponentChanges {
     fn new(holders: usize) -> Self {
         let mut journal = Journal::default();
         journal.keep_longer();
@@ -54,7 +54,7 @@ impl Changes {
 }
 
 impl Feed {
-    fn changes(&self) -> MutexGuard<'_, Changes> {
+    fn changes(&self) -> MutexGuard<'_, ComponentChanges> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +95,7 @@ impl Feed {
         let holders = count(archetypes, self.component);
         if changes.holders != holders {
             // No reader's cursor fits the new journal.
-            *changes = Changes::new(holders);
+            *changes = ComponentChanges::new(holders);
         }
     }
 
@@ -151,7 +151,7 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
         observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
     }
     let holders = count(world.archetypes(), component);
-    let changes = Mutex::new(Changes::new(holders));
+    let changes = Mutex::new(ComponentChanges::new(holders));
     let feed = Arc::new(Feed { component, changes, observers: OnceLock::new() });
     let observers = observe(world, component, &feed);
     let _ = feed.observers.set(observers);

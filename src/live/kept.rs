@@ -2,7 +2,7 @@
 
 use super::{
     fields::{Cells, FieldLayout},
-    levels::{Levels, RowNumbers},
+    levels::{DepthLists, RowNumbers},
     moves::Moves,
     row_ids::RowIds,
 };
@@ -163,7 +163,7 @@ pub(super) struct KeptRows {
     /// If rows are kept in order.
     pub(super) ids: Option<RowIds>,
     /// If they are kept by depth.
-    pub(super) levels: Option<Levels>,
+    pub(super) levels: Option<DepthLists>,
 }
 
 impl KeptRows {
@@ -197,7 +197,7 @@ impl KeptRows {
         self.rows.clear();
         self.indices.iter_mut().for_each(VarIndex::clear);
         self.ids.iter_mut().for_each(RowIds::clear);
-        self.levels.iter_mut().for_each(Levels::clear);
+        self.levels.iter_mut().for_each(DepthLists::clear);
     }
 
     /// Leaves out the rows that went and came again.
@@ -421,7 +421,7 @@ impl KeptRows {
 
     /// Keeps rows by depth from now on, or in any order. There must be none.
     pub(super) fn set_levels(&mut self, by: Option<DepthOrder>) {
-        self.levels = by.map(Levels::new);
+        self.levels = by.map(DepthLists::new);
     }
 
     /// Finds the depths of rows that were found anew.

@@ -7,21 +7,21 @@ use alloc::vec::Vec;
 const PENDING: usize = 0;
 
 #[derive(Clone, Copy)]
-struct Place {
+struct ListPosition {
     list: u32,
     at: u32,
 }
 
 /// Numbers of rows, a list for each depth. A row that was found anew is pending until [`place_pending`](Self::place_pending).
-pub(super) struct Levels {
+pub(super) struct DepthLists {
     pub(super) by: DepthOrder,
     /// The first has the rows that are pending, the next those of depth 0.
     lists: Vec<Vec<u32>>,
     /// By row.
-    places: Vec<Place>,
+    places: Vec<ListPosition>,
 }
 
-impl Levels {
+impl DepthLists {
     pub(super) fn new(by: DepthOrder) -> Self {
         Self { by, lists: alloc::vec![Vec::new()], places: Vec::new() }
     }
@@ -48,19 +48,19 @@ impl Levels {
     pub(super) fn swap_remove(&mut self, row: u32) {
         self.take_out(row);
         self.places.swap_remove(row as usize);
-        if let Some(&Place { list, at }) = self.places.get(row as usize) {
+        if let Some(&ListPosition { list, at }) = self.places.get(row as usize) {
             self.lists[list as usize][at as usize] = row;
         }
     }
 
-    fn put(&mut self, row: u32, list: usize) -> Place {
+    fn put(&mut self, row: u32, list: usize) -> ListPosition {
         let rows = &mut self.lists[list];
         rows.push(row);
-        Place { list: list as u32, at: rows.len() as u32 - 1 }
+        ListPosition { list: list as u32, at: rows.len() as u32 - 1 }
     }
 
     fn take_out(&mut self, row: u32) {
-        let Place { list, at } = self.places[row as usize];
+        let ListPosition { list, at } = self.places[row as usize];
         let rows = &mut self.lists[list as usize];
         rows.swap_remove(at as usize);
         if let Some(&moved) = rows.get(at as usize) {
@@ -91,14 +91,14 @@ impl Levels {
 /// Numbers of kept rows, in their order.
 pub(super) struct RowNumbers<'a> {
     left: usize,
-    levels: Option<&'a Levels>,
+    levels: Option<&'a DepthLists>,
     list: usize,
     at: usize,
 }
 
 impl<'a> RowNumbers<'a> {
     /// The numbers of `left` rows: by depth, or ascending.
-    pub(super) fn new(left: usize, levels: Option<&'a Levels>) -> Self {
+    pub(super) fn new(left: usize, levels: Option<&'a DepthLists>) -> Self {
         Self { left, levels, list: 0, at: 0 }
     }
 }

@@ -96,7 +96,7 @@ struct Monitor {
 }
 
 /// A row that is still to be reported to a monitor.
-struct Pending {
+struct PendingRow {
     entity: Entity,
     row: MovedRow,
     entered: bool,
@@ -106,7 +106,7 @@ struct Pending {
 #[derive(Resource, Default)]
 struct Monitors {
     all: Vec<Monitor>,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingRow>,
     is_updating: bool,
 }
 
@@ -261,8 +261,8 @@ impl WorldMonitorExt for World {
 struct Updating<'w> {
     all: Vec<Monitor>,
     /// Rows to be reported once all are up to date.
-    left: Vec<Pending>,
-    entered: Vec<Pending>,
+    left: Vec<PendingRow>,
+    entered: Vec<PendingRow>,
     world: &'w mut World,
 }
 
@@ -298,8 +298,11 @@ impl Updating<'_> {
                 failed.get_or_insert_with(|| MonitorError::Run { expression: text.clone(), error });
             }
             let before = left.len() + entered.len();
-            let pending =
-                |row: Row<'_>, entered| Pending { entity: *entity, row: MovedRow::new(names, row), entered };
+            let pending = |row: Row<'_>, entered| PendingRow {
+                entity: *entity,
+                row: MovedRow::new(names, row),
+                entered,
+            };
             let known = world.get_mut::<MonitorEntity>(*entity);
             let yields = known.is_some_and(|mut known| mem::take(&mut known.yields_existing));
             left.extend(live.left(world).into_iter().flatten().map(|row| pending(row, false)));
@@ -324,7 +327,7 @@ impl Updating<'_> {
     /// Calls the monitors for the rows that are pending.
     fn notify(&mut self) {
         let next = |world: &mut World| world.get_resource_mut::<Monitors>()?.pending.pop_front();
-        while let Some(Pending { entity, row, entered }) = next(self.world) {
+        while let Some(PendingRow { entity, row, entered }) = next(self.world) {
             let is_alive = is_monitor(self.world, entity);
             if let Some(monitor) = self.all.iter_mut().find(|monitor| is_alive && monitor.entity == entity) {
                 let callback = if entered { &mut monitor.entered } else { &mut monitor.left };

@@ -31,13 +31,13 @@ type GroupCallback = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
 
 /// Where a row is.
 #[derive(Clone, Copy)]
-struct Place {
+struct GroupPosition {
     list: u32,
     /// Unless the list is sorted.
     at: u32,
 }
 
-const NOWHERE: Place = Place { list: NONE, at: PENDING };
+const NOWHERE: GroupPosition = GroupPosition { list: NONE, at: PENDING };
 
 /// The rows of a group.
 #[derive(Default)]
@@ -63,7 +63,7 @@ pub(super) struct KeptOrder {
     readers: [Option<PlaceReader>; 2],
     touched: Vec<Entity>,
     /// By id of the row.
-    places: Vec<Place>,
+    places: Vec<GroupPosition>,
     lists: Vec<RowList>,
     /// Lists by group, without those that are empty.
     groups: HashMap<u64, u32>,
@@ -171,7 +171,7 @@ impl KeptOrder {
 
     /// Takes a row out of its list; a sorted list drops it in [`finish`](Self::finish).
     fn take_out(&mut self, id: u32) {
-        let Place { list, at } = mem::replace(&mut self.places[id as usize], NOWHERE);
+        let GroupPosition { list, at } = mem::replace(&mut self.places[id as usize], NOWHERE);
         if list == NONE {
             return;
         }
@@ -217,7 +217,7 @@ impl KeptOrder {
             list.rows.push(id);
             list.rows.len() as u32 - 1
         };
-        self.places[id as usize] = Place { list: number, at };
+        self.places[id as usize] = GroupPosition { list: number, at };
     }
 
     /// Puts lists in order, and drops those that are empty.

@@ -45,7 +45,7 @@ pub(super) enum Subject {
 
 /// Part of a fact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum FactPart {
     /// The entity of the fact, or one from which that is reached.
     Reached,
     /// The other end of a pair.
@@ -70,23 +70,23 @@ pub(super) struct Watch {
     /// From there it goes on along these relations.
     pub(super) steps: SmallVec<[WalkStep; 2]>,
     /// Parts that must be the same for the fact to matter.
-    pub(super) same: SmallVec<[(Part, Part); 2]>,
-    /// The number of the [`Group`]; `None` if any row may differ.
+    pub(super) same: SmallVec<[(FactPart, FactPart); 2]>,
+    /// The number of the [`VarGroup`]; `None` if any row may differ.
     pub(super) group: Option<usize>,
     /// The parts of the fact that are the values of the group's variables.
-    pub(super) seed: SmallVec<[Part; 2]>,
+    pub(super) seed: SmallVec<[FactPart; 2]>,
     /// The group of the source alone, which is cheaper where a source has few pairs.
     pub(super) by_source: Option<usize>,
 }
 
 /// Variables that have a value in a seed.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Group {
+pub(super) struct VarGroup {
     pub(super) vars: VarSet,
     pub(super) width: usize,
 }
 
-impl Group {
+impl VarGroup {
     /// Its variable, if there is just one.
     pub(super) fn single(&self) -> Option<Var> {
         self.vars.iter().next().filter(|_| self.width == 1)
@@ -124,7 +124,7 @@ impl fmt::Display for Reason {
 /// What the rows of an expression depend on.
 #[derive(Clone, Default)]
 pub(super) struct Outline {
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<VarGroup>,
     pub(super) watches: Vec<Watch>,
     /// Field of the term, if there is one.
     pub(super) reasons: Vec<(Option<u16>, Reason)>,
@@ -185,10 +185,10 @@ pub(super) fn outline(query: &BoundQuery, view: &View<'_>, has_this: bool) -> Ou
             // If the depth of an entity changes, so does that of everything below it.
             let below = WalkStep { relation, direction: Direction::Sources, once: false };
             let subject = (Subject::Pairs(relation), false);
-            analysis.watch(None, subject, smallvec![below], &[(this.clone(), Part::Reached)]);
+            analysis.watch(None, subject, smallvec![below], &[(this.clone(), FactPart::Reached)]);
         }
         for component in hidden(query, view) {
-            let ends = [(this.clone(), Part::Reached)];
+            let ends = [(this.clone(), FactPart::Reached)];
             analysis.watch(None, (Subject::Component(component), false), SmallVec::new(), &ends);
         }
     }
@@ -407,7 +407,7 @@ impl Analysis<'_, '_> {
             }
         }
         for subject in subjects {
-            self.watch(field, (subject, false), walks.clone(), &[(source.clone(), Part::Reached)]);
+            self.watch(field, (subject, false), walks.clone(), &[(source.clone(), FactPart::Reached)]);
         }
         self.ways(field, &walks, &source);
     }
@@ -417,7 +417,12 @@ impl Analysis<'_, '_> {
         for (at, &WalkStep { relation, direction, .. }) in walks.iter().enumerate() {
             let is_down = direction == Direction::Targets;
             let steps = SmallVec::from_slice(&walks[at..]);
-            self.watch(field, (Subject::Pairs(relation), is_down), steps, &[(source.clone(), Part::Reached)]);
+            self.watch(
+                field,
+                (Subject::Pairs(relation), is_down),
+                steps,
+                &[(source.clone(), FactPart::Reached)],
+            );
             if is_down {
                 self.order_of_children(field, relation, &walks[at..], source);
             }
@@ -453,13 +458,13 @@ impl Analysis<'_, '_> {
                 steps.push(WalkStep { relation, direction: Direction::Sources, once: false });
             }
             steps.extend(walks.iter().copied());
-            let mut ends: SmallVec<[(End, Part); 3]> = smallvec![(source.clone(), Part::Reached)];
+            let mut ends: SmallVec<[(End, FactPart); 3]> = smallvec![(source.clone(), FactPart::Reached)];
             if steps.is_empty() {
                 if pair.target_traversal.is_none() {
-                    ends.push((target.clone(), Part::Other));
+                    ends.push((target.clone(), FactPart::Other));
                 }
                 if matches!(free, End::Var(_)) {
-                    ends.push((free.clone(), Part::Known(relation)));
+                    ends.push((free.clone(), FactPart::Known(relation)));
                 }
             }
             self.watch(field, (Subject::Pairs(relation), false), steps, &ends);
@@ -475,14 +480,14 @@ impl Analysis<'_, '_> {
         field: Option<u16>,
         (subject, mut from_target): (Subject, bool),
         mut steps: SmallVec<[WalkStep; 2]>,
-        ends: &[(End, Part)],
+        ends: &[(End, FactPart)],
     ) {
-        let mut same: SmallVec<[(Part, Part); 2]> = SmallVec::new();
-        let mut seed: SmallVec<[(Var, Part); 3]> = SmallVec::new();
+        let mut same: SmallVec<[(FactPart, FactPart); 2]> = SmallVec::new();
+        let mut seed: SmallVec<[(Var, FactPart); 3]> = SmallVec::new();
         for &(ref end, part) in ends {
             match *end {
                 End::Open | End::Leads(..) => {}
-                End::Is(entity) => same.push((part, Part::Known(entity))),
+                End::Is(entity) => same.push((part, FactPart::Known(entity))),
                 End::Var(var) => match seed.iter().find(|(known, _)| *known == var) {
                     Some(&(_, other)) => same.push((part, other)),
                     None => seed.push((var, part)),
@@ -495,16 +500,16 @@ impl Analysis<'_, '_> {
                 _ => None,
             })
         {
-            if part == Part::Other {
+            if part == FactPart::Other {
                 from_target = !from_target;
             }
             steps.extend(way.iter().copied());
             // The other parts of the fact are not known at the end of the walk.
             same.clear();
-            seed.push((var, Part::Reached));
+            seed.push((var, FactPart::Reached));
         }
         let mut by_source = None;
-        if let (Subject::Pairs(_), true, [(source, Part::Reached), _, ..]) =
+        if let (Subject::Pairs(_), true, [(source, FactPart::Reached), _, ..]) =
             (subject, steps.is_empty(), &seed[..])
         {
             by_source = Some(self.group([*source].into_iter().collect()));
@@ -524,7 +529,7 @@ impl Analysis<'_, '_> {
     fn group(&mut self, vars: VarSet) -> usize {
         let groups = &mut self.outline.groups;
         groups.iter().position(|group| group.vars == vars).unwrap_or_else(|| {
-            groups.push(Group { width: vars.iter().count(), vars });
+            groups.push(VarGroup { width: vars.iter().count(), vars });
             groups.len() - 1
         })
     }

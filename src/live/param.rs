@@ -124,11 +124,11 @@ pub(super) struct LiveRows {
     /// The moves since then, once they are asked for.
     net_moves: OnceLock<NetMoves>,
     /// The rows that are new, and those with fields that are matched elsewhere, by their variables.
-    changed: OnceLock<HashMap<RowKey, Change>>,
+    changed: OnceLock<HashMap<RowKey, RowChange>>,
 }
 
 #[derive(Clone, Copy)]
-enum Change {
+enum RowChange {
     Entered,
     Altered(FieldBits),
 }
@@ -186,21 +186,21 @@ impl LiveRows {
     }
 
     /// Why a row counts as changed, apart from values that were written.
-    fn change_of(&self, row: Row<'_>) -> Option<Change> {
+    fn change_of(&self, row: Row<'_>) -> Option<RowChange> {
         let moves = self.live.moves().filter(|_| self.any_moved())?;
         let variables = self.variables();
         let changed = self.changed.get_or_init(|| {
             let net_moves = self.net();
-            let mut changed: HashMap<RowKey, Change> = HashMap::default();
+            let mut changed: HashMap<RowKey, RowChange> = HashMap::default();
             for (key, fields) in moves.altered.iter().chain(&net_moves.altered) {
-                let known = changed.entry(key.clone()).or_insert(Change::Altered(*fields));
-                if let Change::Altered(all) = known {
+                let known = changed.entry(key.clone()).or_insert(RowChange::Altered(*fields));
+                if let RowChange::Altered(all) = known {
                     *all = all.union(*fields);
                 }
             }
             for &row in &net_moves.entered {
                 let key = moves.entered.columns[..variables].iter().map(|column| column[row as usize]);
-                changed.insert(key.collect(), Change::Entered);
+                changed.insert(key.collect(), RowChange::Entered);
             }
             changed
         });
@@ -323,8 +323,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// [`D`](ExprQuery#data-and-fields) writes is not looked at; use its `Mut`.
     pub fn field_changed(&self, row: Row<'_>, field: usize) -> bool {
         let is_other = self.rows.change_of(row).is_some_and(|change| match change {
-            Change::Entered => true,
-            Change::Altered(fields) => fields.contains(field),
+            RowChange::Entered => true,
+            RowChange::Altered(fields) => fields.contains(field),
         });
         is_other || self.is_written(row, field)
     }

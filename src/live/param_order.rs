@@ -43,7 +43,7 @@ impl Key {
 
 /// Whether it was asked for in this run of the system, and the key that rows are kept by.
 #[derive(Default, Clone, Copy)]
-struct Part {
+struct OrderPart {
     asked: bool,
     key: Option<Key>,
 }
@@ -51,8 +51,8 @@ struct Part {
 /// The order in which a system keeps rows, and how far the changes that it depends on were read.
 #[derive(Default)]
 pub(super) struct SystemOrder {
-    group: Part,
-    sort: Part,
+    group: OrderPart,
+    sort: OrderPart,
     relation: Option<Followed>,
     pairs: PairReader,
     component: Option<ComponentId>,
@@ -230,7 +230,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
             (order.relation, order.is_put) = (followed, false);
             order.pairs.start_anew();
         }
-        order.group = Part { asked: true, key: Some(key) };
+        order.group = OrderPart { asked: true, key: Some(key) };
         Ok(self)
     }
 
@@ -255,7 +255,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
             live.set_sort(Some(by_component(compare)), None);
             (order.component, order.is_put) = (Some(component), false);
         }
-        order.sort = Part { asked: true, key: Some(key) };
+        order.sort = OrderPart { asked: true, key: Some(key) };
         Ok(self)
     }
 

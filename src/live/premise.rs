@@ -1,7 +1,7 @@
 //! What an [outline](super::outline) is derived from. If that changes, everything starts anew.
 
 use crate::{
-    expr::{AtomId, BoundElement, BoundQuery, Condition, Item, Listed, View, hidden, traits_of},
+    expr::{AtomId, BoundElement, BoundQuery, Condition, Item, ListedId, View, hidden, traits_of},
     id::RelationId,
     relation::IS_A,
     store::StoreId,
@@ -13,13 +13,13 @@ use smallvec::SmallVec;
 
 /// What an entity stands for.
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Meaning {
+struct NameMeaning {
     alive: bool,
     relation: Option<(RelationId, u32)>,
     component: Option<ComponentId>,
 }
 
-impl Meaning {
+impl NameMeaning {
     fn of(view: &View<'_>, entity: Entity) -> Self {
         let registry = view.store.registry();
         let relation = registry.of_entity(entity);
@@ -35,7 +35,7 @@ impl Meaning {
 pub(super) struct Premise {
     store: StoreId,
     /// Every entity that it names, and their kinds.
-    meanings: Vec<(Entity, Meaning)>,
+    meanings: Vec<(Entity, NameMeaning)>,
     /// Ids with their kinds, for a version of the pairs of `IsA`.
     kinds: Vec<(Entity, SmallVec<[Entity; 4]>)>,
     bases: u64,
@@ -46,7 +46,7 @@ pub(super) struct Premise {
     /// Components that names depend on, and that are not registered yet.
     awaited: SmallVec<[TypeId; 2]>,
     /// For each list that it names: the ids in it and in the lists within it.
-    lists: Vec<(Entity, Vec<(Entity, Listed)>)>,
+    lists: Vec<(Entity, Vec<(Entity, ListedId)>)>,
 }
 
 impl Premise {
@@ -81,7 +81,7 @@ impl Premise {
         });
         Self {
             store: view.store.id(),
-            meanings: named.into_iter().map(|entity| (entity, Meaning::of(view, entity))).collect(),
+            meanings: named.into_iter().map(|entity| (entity, NameMeaning::of(view, entity))).collect(),
             kinds,
             bases: view.index(IS_A).version(),
             hidden: hidden(query, view),
@@ -109,7 +109,7 @@ impl Premise {
             }
         }
         self.store == view.store.id()
-            && self.meanings.iter().all(|&(entity, meaning)| Meaning::of(view, entity) == meaning)
+            && self.meanings.iter().all(|&(entity, meaning)| NameMeaning::of(view, entity) == meaning)
             && self.singletons.iter().all(|&(id, entity)| view.access.resource_entity(id) == entity)
             && self.relations.as_ref().is_none_or(|known| relations(view).eq(known.iter().copied()))
             && self.hidden == hidden(query, view)

@@ -2,7 +2,7 @@
 
 use super::{
     component_reader::{ComponentReader, all_with},
-    updates::{self, Kind},
+    updates::{self, UpdateKind},
 };
 use crate::{
     fetch,
@@ -177,7 +177,7 @@ impl WorldPropagateExt for World {
         if !self.contains_resource::<State<R, C>>() {
             self.insert_resource(State::<R, C>::default());
         }
-        updates::register::<Propagated<R, C>>(self, Kind::Propagated, update::<R, C>);
+        updates::register::<Propagated<R, C>>(self, UpdateKind::Propagated, update::<R, C>);
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl WorldPropagateExt for World {
 
 /// Brings everything that is propagated up to date.
 pub(crate) fn update_all(world: &mut World) {
-    updates::update_all(world, Kind::Propagated);
+    updates::update_all(world, UpdateKind::Propagated);
 }
 
 /// What is kept of one component along one relation.

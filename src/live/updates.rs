@@ -19,16 +19,16 @@ struct Updates {
 
 /// The kinds of things that are updated.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum UpdateKind {
     Rollups,
     Propagated,
 }
 
 impl Updates {
-    fn of(&mut self, kind: Kind) -> &mut Vec<(TypeId, Update)> {
+    fn of(&mut self, kind: UpdateKind) -> &mut Vec<(TypeId, Update)> {
         match kind {
-            Kind::Rollups => &mut self.rollups,
-            Kind::Propagated => &mut self.propagated,
+            UpdateKind::Rollups => &mut self.rollups,
+            UpdateKind::Propagated => &mut self.propagated,
         }
     }
 }
@@ -40,28 +40,28 @@ fn add(updates: &mut Vec<(TypeId, Update)>, key: TypeId, update: Update) {
 }
 
 /// Adds something to be updated, with the key `T`, unless that is there.
-pub(super) fn register<T: 'static>(world: &mut World, kind: Kind, update: Update) {
+pub(super) fn register<T: 'static>(world: &mut World, kind: UpdateKind, update: Update) {
     add(world.get_resource_or_init::<Updates>().of(kind), TypeId::of::<T>(), update);
 }
 
 /// Brings everything of a kind up to date.
-pub(super) fn update_all(world: &mut World, kind: Kind) {
+pub(super) fn update_all(world: &mut World, kind: UpdateKind) {
     let Some(mut updates) = world.get_resource_mut::<Updates>() else { return };
     let updates = updates.of(kind).clone();
     updates.into_iter().for_each(|(_, update)| update(world));
 }
 
-fn start(world: &mut World, kind: Kind) -> bool {
+fn start(world: &mut World, kind: UpdateKind) -> bool {
     ops::ensure_store(world);
     !core::mem::replace(&mut world.get_resource_or_init::<Updates>().starts[kind as usize], true)
 }
 
 /// Whether the system that updates rollups is still to be added.
 pub(crate) fn start_rollups(world: &mut World) -> bool {
-    start(world, Kind::Rollups)
+    start(world, UpdateKind::Rollups)
 }
 
 /// Whether the system that updates propagated components is still to be added.
 pub(crate) fn start_propagation(world: &mut World) -> bool {
-    start(world, Kind::Propagated)
+    start(world, UpdateKind::Propagated)
 }

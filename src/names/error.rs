@@ -13,7 +13,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum LookupError {
     /// A step of the path leads nowhere.
-    #[error("nothing is named `{step}` {}", Place(parent.as_ref()))]
+    #[error("nothing is named `{step}` {}", ParentName(parent.as_ref()))]
     Unknown {
         /// The step.
         step: String,
@@ -21,7 +21,7 @@ pub enum LookupError {
         parent: Option<EntityName>,
     },
     /// Several entities have the name; only for lookups that insist on one.
-    #[error("{} entities are named `{step}` {}", candidates.len(), Place(parent.as_ref()))]
+    #[error("{} entities are named `{step}` {}", candidates.len(), ParentName(parent.as_ref()))]
     Ambiguous {
         /// The step.
         step: String,
@@ -32,9 +32,9 @@ pub enum LookupError {
     },
 }
 
-struct Place<'a>(Option<&'a EntityName>);
+struct ParentName<'a>(Option<&'a EntityName>);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ParentName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(parent) => write!(f, "among the children of {parent}"),

@@ -21,7 +21,7 @@ pub(crate) struct NameIndex {
 #[derive(Default)]
 struct NameCache {
     /// By parent, if one of its children is known. Each has a table of its own, so that none grows by many entries at a time.
-    parents: HashMap<Option<Entity>, Siblings>,
+    parents: HashMap<Option<Entity>, SiblingNames>,
     /// Number of entities in all of them.
     len: usize,
     /// Number of entities at which those of no use are thrown away.
@@ -30,7 +30,7 @@ struct NameCache {
 
 /// Children of one parent.
 #[derive(Default)]
-struct Siblings {
+struct SiblingNames {
     /// By hash of the name. An entry that is not right any more gives way to the next one.
     entities: HashMap<u64, Entity>,
     /// How often one was found only by a full search.
@@ -88,7 +88,7 @@ impl NameIndex {
     }
 }
 
-impl Siblings {
+impl SiblingNames {
     fn knows(&self, entity: Entity, name: &Name) -> bool {
         self.entities.get(&name.pre_hash()) == Some(&entity)
     }

@@ -18,7 +18,7 @@ use bevy_ecs::{
 use core::{iter, mem};
 
 /// The prefab itself, or what lies below it.
-pub(super) struct Part {
+pub(super) struct PrefabPart {
     pub(super) entity: Entity,
     /// The number of its parent; that of the prefab is its own.
     pub(super) parent: usize,
@@ -44,7 +44,7 @@ pub(super) struct Copied {
 /// How to copy a prefab.
 pub(super) struct Blueprint {
     /// Each after its parent, siblings in order.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PrefabPart>,
     /// By part, what counts first before the others.
     pub(super) bases: Vec<Base>,
     /// By part, what its copy gets before anything else.
@@ -75,7 +75,7 @@ impl Blueprint {
     fn new(world: &mut World, prefab: Entity) -> Self {
         let parts = parts_of(world, prefab);
         let (mut bases, mut in_advance, mut root) = (Vec::new(), Vec::new(), Vec::new());
-        for (part, &Part { entity, .. }) in parts.iter().enumerate() {
+        for (part, &PrefabPart { entity, .. }) in parts.iter().enumerate() {
             let mut bases_of_part = bases_of(world, entity).peekable();
             if part > 0 && bases_of_part.peek().is_none() {
                 continue;
@@ -166,8 +166,8 @@ fn bases_of(world: &World, entity: Entity) -> impl Iterator<Item = Entity> {
 }
 
 /// A prefab with all that lies below it, each after its parent, siblings in order.
-pub(super) fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub(super) fn parts_of(world: &World, prefab: Entity) -> Vec<PrefabPart> {
+    let mut parts: Vec<PrefabPart> = Vec::new();
     // Until the commands of a flush are done, Bevy's components may go in a circle.
     let mut met = EntityHashSet::with_capacity(1 + children(world, prefab).len());
     let mut waiting = vec![(prefab, 0)];
@@ -176,7 +176,7 @@ pub(super) fn parts_of(world: &World, prefab: Entity) -> Vec<Part> {
             let children = world.get::<Children>(entity).map(|children| children.to_vec());
             let below = children.iter().flatten().rev();
             waiting.extend(below.map(|&child| (child, parts.len())));
-            parts.push(Part { entity, parent, archetype: archetype_of(world, entity), children });
+            parts.push(PrefabPart { entity, parent, archetype: archetype_of(world, entity), children });
         }
     }
     parts

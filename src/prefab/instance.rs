@@ -2,7 +2,7 @@
 //! slots.
 
 use super::{
-    blueprint::{Base, Blueprint, Copied, Part, parts_of},
+    blueprint::{Base, Blueprint, Copied, PrefabPart, parts_of},
     error::InstantiateError,
 };
 use crate::{
@@ -163,7 +163,7 @@ impl Copier {
     /// The first part with this number or a higher one that may have pairs or tags, beside those that are components.
     fn next_participant(&self, world: &World, from: usize) -> Option<usize> {
         let known = fetch::store(world)?.participants();
-        let takes_part = |part: &Part| known.is_marked(part.entity) || known.is_stripped(part.entity);
+        let takes_part = |part: &PrefabPart| known.is_marked(part.entity) || known.is_stripped(part.entity);
         self.blueprint.parts[from..].iter().position(takes_part).map(|place| from + place)
     }
 

@@ -26,7 +26,7 @@ enum Rule {
 }
 
 /// The number of the first entity that has a component.
-type Holders = HashMap<ComponentId, usize>;
+type FirstHolders = HashMap<ComponentId, usize>;
 
 /// Which components the copy of a part gets from the part, and from what the part is an instance of.
 pub(super) struct CopyPlan {
@@ -42,7 +42,7 @@ impl CopyPlan {
     /// part itself has.
     pub(super) fn new(world: &World, entities: &[Entity], is_below: bool) -> Self {
         let mut plan = Self { from: entities.iter().map(|_| Vec::new()).collect(), in_advance: Vec::new() };
-        let mut holders = Holders::default();
+        let mut holders = FirstHolders::default();
         let mut required = Vec::new();
         for (number, &entity) in entities.iter().enumerate() {
             for component in components_of(world, [entity]) {
@@ -68,7 +68,12 @@ impl CopyPlan {
 
     /// Adds shared components that copied ones require, and notes what must be copied in advance. `required` are components, each
     /// with the number of the entity from which one is copied that requires it.
-    fn copy_required(&mut self, world: &World, holders: &Holders, mut required: Vec<(ComponentId, usize)>) {
+    fn copy_required(
+        &mut self,
+        world: &World,
+        holders: &FirstHolders,
+        mut required: Vec<(ComponentId, usize)>,
+    ) {
         while let Some((component, by)) = required.pop() {
             let Some(&holder) = holders.get(&component) else { continue };
             // Bevy inserts what a component requires along with it, by default: then a copy is better.
@@ -83,7 +88,7 @@ impl CopyPlan {
     }
 
     /// Adds what the components require that are copied in advance, and puts all of them in order.
-    fn complete_advance(&mut self, world: &World, holders: &Holders) {
+    fn complete_advance(&mut self, world: &World, holders: &FirstHolders) {
         let mut next = 0;
         while let Some(&(_, component)) = self.in_advance.get(next) {
             for required in required_by(world, component) {

@@ -69,7 +69,7 @@ use core::{any::type_name, marker::PhantomData};
 /// As for [`WithDescendant`](super::WithDescendant).
 pub struct ChangedBelow<R: TraversableRelation, C: Component>(PhantomData<fn() -> (R, C)>);
 
-type Reads<R, C> =
+type ChangedBelowReads<R, C> =
     (ReadPairs<R, false>, ReadEntities<(), Changed<C>, false>, Scratch<BelowNotes<'static>>, Marks);
 
 /// The entities above those that match a filter, while a query is borrowed. Reads nothing.
@@ -187,8 +187,8 @@ unsafe impl WorldQuery for Marks {
 /// As for [`QueryFilter::filter_fetch`](bevy_ecs::query::QueryFilter::filter_fetch).
 #[inline]
 unsafe fn changed_below<R: TraversableRelation, C: Component>(
-    (_, changed, (), kept): &<Reads<R, C> as WorldQuery>::State,
-    (pairs, below, scratch, marks): &mut <Reads<R, C> as WorldQuery>::Fetch<'_>,
+    (_, changed, (), kept): &<ChangedBelowReads<R, C> as WorldQuery>::State,
+    (pairs, below, scratch, marks): &mut <ChangedBelowReads<R, C> as WorldQuery>::Fetch<'_>,
     entity: Entity,
 ) -> bool {
     // Searches end because there are no cycles.
@@ -205,6 +205,6 @@ unsafe fn changed_below<R: TraversableRelation, C: Component>(
 
 query_filter!(
     [R: TraversableRelation, C: Component] ChangedBelow<R, C>,
-    reads Reads<R, C>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    reads ChangedBelowReads<R, C>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     fetch changed_below::<R, C>
 );

@@ -112,8 +112,8 @@ pub struct WithDescendant<R: TraversableRelation, F: QueryFilter + 'static>(Phan
 /// As for [`WithAncestor`].
 pub type ChangedAbove<R, C> = WithAncestor<R, Changed<C>>;
 
-type Above<R, F> = Climb<R, (), 1, { u32::MAX }, false, F>;
-type Below<R, F> = (ReadPairs<R, false>, ReadEntities<(), F, false>, Scratch<BelowNotes<'static>>);
+type AncestorClimb<R, F> = Climb<R, (), 1, { u32::MAX }, false, F>;
+type DescendantReads<R, F> = (ReadPairs<R, false>, ReadEntities<(), F, false>, Scratch<BelowNotes<'static>>);
 
 /// What was found below entities.
 #[derive(Default)]
@@ -165,14 +165,14 @@ unsafe fn any_above<R: TraversableRelation, F: QueryFilter>(
     entity: Entity,
 ) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { Above::<R, F>::fetch_above(state, fetch, entity) }.is_some()
+    unsafe { AncestorClimb::<R, F>::fetch_above(state, fetch, entity) }.is_some()
 }
 
 /// # Safety
 /// As for [`QueryFilter::filter_fetch`].
 unsafe fn any_below<R: TraversableRelation, F: QueryFilter + 'static>(
-    (_, state, ()): &<Below<R, F> as WorldQuery>::State,
-    (pairs, below, scratch): &mut <Below<R, F> as WorldQuery>::Fetch<'_>,
+    (_, state, ()): &<DescendantReads<R, F> as WorldQuery>::State,
+    (pairs, below, scratch): &mut <DescendantReads<R, F> as WorldQuery>::Fetch<'_>,
     entity: Entity,
 ) -> bool {
     // Searches end because there are no cycles.
@@ -183,12 +183,12 @@ unsafe fn any_below<R: TraversableRelation, F: QueryFilter + 'static>(
 
 query_filter!(
     [R: TraversableRelation, F: QueryFilter + 'static] WithAncestor<R, F>,
-    reads Above<R, F>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    reads AncestorClimb<R, F>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     fetch any_above::<R, F>
 );
 
 query_filter!(
     [R: TraversableRelation, F: QueryFilter + 'static] WithDescendant<R, F>,
-    reads Below<R, F>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
+    reads DescendantReads<R, F>, prepare |world| require_traversable::<R>(world, type_name::<Self>()),
     fetch any_below::<R, F>
 );

@@ -100,14 +100,14 @@ impl fmt::Debug for SiblingIter<'_, '_> {
     }
 }
 
-type Reads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>, ReadOrder<R, AllChildren>);
+type SiblingReads<R, D, F> = (ReadPairs<R, false>, ReadEntities<D, F, false>, ReadOrder<R, AllChildren>);
 
 /// # Safety
 /// As for [`QueryData::fetch`](bevy_ecs::query::QueryData::fetch).
 #[inline(always)]
 unsafe fn siblings<'w, 's, R: Relation, D: ReadOnlyQueryData, F: QueryFilter + 'static>(
-    (_, state, order): &'s <Reads<R, D, F> as WorldQuery>::State,
-    (pairs, siblings, children): &mut <Reads<R, D, F> as WorldQuery>::Fetch<'w>,
+    (_, state, order): &'s <SiblingReads<R, D, F> as WorldQuery>::State,
+    (pairs, siblings, children): &mut <SiblingReads<R, D, F> as WorldQuery>::Fetch<'w>,
     entity: Entity,
     row: TableRow,
 ) -> Option<DataIter<'w, 's, SiblingIter<'w, 's>, D, F>> {
@@ -120,7 +120,7 @@ unsafe fn siblings<'w, 's, R: Relation, D: ReadOnlyQueryData, F: QueryFilter + '
 
 query_data!(
     [R: Relation, D: SharedData + 'static, F: QueryFilter + 'static] Siblings<R, D, F>,
-    reads Reads<R, D, F>, prepare |_| (),
+    reads SiblingReads<R, D, F>, prepare |_| (),
     item<'w, 's> DataIter<'w, 's, SiblingIter<'w, 's>, D, F>, fetch siblings::<R, D, F>, shrink DataIter::shrink,
     archetypal false
 );

@@ -4,7 +4,7 @@ use super::{
     error::RemoteError,
     json::ResultWriter,
     limits::RemoteLimits,
-    params::{self, ChildrenParams, Direction, SearchParams},
+    params::{self, ChildrenParams, SearchParams, WalkDirection},
     read::{CountedPage, PairsAt, types_of},
 };
 use crate::{expr::bits, fetch, ops::use_all_relations, world::WorldPairExt};
@@ -32,7 +32,7 @@ const MAX_COMPONENTS: usize = 4;
 
 /// An entity in a list.
 #[derive(Serialize)]
-struct Listed<'w> {
+struct ListedEntity<'w> {
     /// As expressions name it.
     name: String,
     /// Its bits.
@@ -48,7 +48,7 @@ struct Listed<'w> {
     children: Option<usize>,
 }
 
-impl<'w> Listed<'w> {
+impl<'w> ListedEntity<'w> {
     fn new(writer: &ResultWriter<'w>, entity: Entity, relation: Option<Entity>) -> Self {
         let world = writer.world;
         let label = world.get::<Name>(entity).map(Name::as_str);
@@ -123,10 +123,10 @@ pub(super) fn children(
         )?;
         return Ok(ChildrenPage::Top(page));
     };
-    let below = PairsAt::new(world, parent, Direction::AsTarget, Some(relation));
+    let below = PairsAt::new(world, parent, WalkDirection::AsTarget, Some(relation));
     let mut written = Vec::new();
     for [child, ..] in below.from(params.offset).take(limit) {
-        match writer.part(|writer| Listed::new(writer, child, Some(relation)))? {
+        match writer.part(|writer| ListedEntity::new(writer, child, Some(relation)))? {
             Some(part) => written.push(part),
             None => break,
         }
@@ -210,7 +210,7 @@ impl<'w> Scan<'w> {
                 if !is_wanted(entity) {
                     continue;
                 }
-                match writer.part(|writer| Listed::new(writer, entity, relation))? {
+                match writer.part(|writer| ListedEntity::new(writer, entity, relation))? {
                     Some(part) => entities.push(part),
                     None => return Ok(ScannedPage { entities, next: Some(start + index) }),
                 }

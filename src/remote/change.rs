@@ -3,7 +3,7 @@
 use super::{
     error::RemoteError,
     limits::RemoteLimits,
-    params::{self, Direction, EntityText, InsertParams, RemoveParams},
+    params::{self, EntityText, InsertParams, RemoveParams, WalkDirection},
     read::{PairsAt, types_of},
 };
 use crate::{
@@ -33,7 +33,7 @@ use std::{
 };
 
 #[derive(Serialize)]
-pub(super) struct Inserted {
+pub(super) struct InsertedResponse {
     source: String,
     relation: String,
     target: String,
@@ -45,20 +45,20 @@ pub(super) fn insert(
     world: &mut World,
     _: &RemoteLimits,
     params: InsertParams,
-) -> Result<Inserted, RemoteError> {
+) -> Result<InsertedResponse, RemoteError> {
     // A type gets its entity when all names are known to mean something.
     let source = params.source.find_one(world, "source", None)?;
     let relation = params.relation.find_one(world, "relation", None)?;
     let scope = scope_of(world, params::known(world, relation));
     let target = params.target.find_one(world, "target", scope)?;
-    let request = Request::new(world, [source, relation, target]);
+    let request = InsertRequest::new(world, [source, relation, target]);
     let existed = request.insert(world, params.value)?;
     let [source, relation, target] = request.ends.map(bits);
-    Ok(Inserted { source, relation, target, existed })
+    Ok(InsertedResponse { source, relation, target, existed })
 }
 
 /// The entities of a pair that is to be inserted, some of which may have been made for it.
-struct Request {
+struct InsertRequest {
     /// Source, relation and target.
     ends: [Entity; 3],
     made: [bool; 3],
@@ -66,7 +66,7 @@ struct Request {
     is_relation: bool,
 }
 
-impl Request {
+impl InsertRequest {
     fn new(world: &mut World, named: [NamedElement; 3]) -> Self {
         let ends = named.map(|named| params::known(world, named).and_then(Slot::entity));
         let registry = fetch::store(world).map(PairStore::registry);
@@ -133,7 +133,7 @@ fn scope_of(world: &World, relation: Option<Slot>) -> Option<Entity> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Removed {
+pub(super) struct RemovedResponse {
     removed: usize,
 }
 
@@ -141,7 +141,7 @@ pub(super) fn remove(
     world: &mut World,
     limits: &RemoteLimits,
     params: RemoveParams,
-) -> Result<Removed, RemoteError> {
+) -> Result<RemovedResponse, RemoteError> {
     let source = params.source.find_one(world, "source", None)?;
     let relation = params.relation.find(world, "relation", None)?;
     let scope = scope_of(world, params::known(world, relation));
@@ -149,14 +149,14 @@ pub(super) fn remove(
     let [source, relation, target] = [source, relation, target].map(|named| params::known(world, named));
     // A type without an entity has no pairs.
     let named = source.and_then(Slot::entity).zip(relation).zip(target);
-    let Some(((source, relation), target)) = named else { return Ok(Removed { removed: 0 }) };
+    let Some(((source, relation), target)) = named else { return Ok(RemovedResponse { removed: 0 }) };
     if target.entity().is_none() {
-        let pairs = PairsAt::new(world, source, Direction::AsSource, relation.entity());
+        let pairs = PairsAt::new(world, source, WalkDirection::AsSource, relation.entity());
         if pairs.total() > limits.rows {
             return Err(RemoteError::TooLarge { what: "the number of pairs", limit: limits.rows as u64 });
         }
     }
-    Ok(Removed { removed: world.remove_pairs_by_id(source, PairId::from((relation, target))) })
+    Ok(RemovedResponse { removed: world.remove_pairs_by_id(source, PairId::from((relation, target))) })
 }
 
 /// Reads the value that a pair is to have.

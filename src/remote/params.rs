@@ -66,7 +66,7 @@ pub(super) struct ListParams {
 #[serde(deny_unknown_fields)]
 pub(super) struct PairsParams {
     pub(super) entity: EntityText,
-    pub(super) direction: Option<Direction>,
+    pub(super) direction: Option<WalkDirection>,
     pub(super) relation: Option<EntityText>,
     #[serde(default = "yes")]
     pub(super) values: bool,
@@ -78,7 +78,7 @@ pub(super) struct PairsParams {
 /// Which end of its pairs an entity is.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Direction {
+pub(super) enum WalkDirection {
     AsSource,
     AsTarget,
 }

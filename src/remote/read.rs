@@ -4,7 +4,7 @@ use super::{
     error::RemoteError,
     json::ResultWriter,
     limits::RemoteLimits,
-    params::{self, Direction, EntityText, ExplainParams, ListParams, PairsParams, QueryParams},
+    params::{self, EntityText, ExplainParams, ListParams, PairsParams, QueryParams, WalkDirection},
 };
 use crate::{
     expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, WrittenNames, bits},
@@ -126,8 +126,8 @@ pub(super) fn pairs(
         }
         let mut writer = ResultWriter::new(world, &types, &share);
         let key = match direction {
-            Direction::AsSource => "target",
-            Direction::AsTarget => "source",
+            WalkDirection::AsSource => "target",
+            WalkDirection::AsTarget => "source",
         };
         let found = PairsAt::new(world, entity, direction, relation);
         let mut written = Vec::new();
@@ -139,7 +139,7 @@ pub(super) fn pairs(
         }
         Ok(Some(CountedPage::new("pairs", written, params.offset, found.total())))
     };
-    let (as_source, as_target) = (page(Direction::AsSource)?, page(Direction::AsTarget)?);
+    let (as_source, as_target) = (page(WalkDirection::AsSource)?, page(WalkDirection::AsTarget)?);
     let name = WrittenNames::new(world, &types).entity(entity);
     Ok(PairsOfEntity { entity: bits(entity), name, as_source, as_target })
 }
@@ -149,7 +149,7 @@ pub(super) fn pairs(
 pub(super) struct PairsAt<'w> {
     pairs: AnyPairs<'w, 'w>,
     entity: Entity,
-    direction: Direction,
+    direction: WalkDirection,
     relation: Option<Entity>,
 }
 
@@ -157,7 +157,7 @@ impl<'w> PairsAt<'w> {
     pub(super) fn new(
         world: &'w World,
         entity: Entity,
-        direction: Direction,
+        direction: WalkDirection,
         relation: Option<Entity>,
     ) -> Self {
         Self { pairs: world.any_pairs(), entity, direction, relation }
@@ -170,8 +170,8 @@ impl<'w> PairsAt<'w> {
         relation.into_iter().chain(all.into_iter().flatten()).map(move |relation| {
             let view = pairs.relation(relation);
             let count = match direction {
-                Direction::AsSource => view.target_count(entity),
-                Direction::AsTarget => view.source_count(entity),
+                WalkDirection::AsSource => view.target_count(entity),
+                WalkDirection::AsTarget => view.source_count(entity),
             };
             (relation, view, count)
         })
@@ -191,8 +191,8 @@ impl<'w> PairsAt<'w> {
             left -= skipped;
             let (mut targets, mut sources) = (None, None);
             match direction {
-                Direction::AsSource => targets = Some(view.targets(entity)),
-                Direction::AsTarget => sources = Some(view.sources(entity)),
+                WalkDirection::AsSource => targets = Some(view.targets(entity)),
+                WalkDirection::AsTarget => sources = Some(view.sources(entity)),
             }
             let targets = targets.into_iter().flat_map(move |targets| targets.skip(skipped));
             let sources = sources.into_iter().flat_map(move |sources| sources.skip(skipped));

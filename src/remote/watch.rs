@@ -64,7 +64,7 @@ struct Watch {
 
 /// A message to a client that watches.
 #[derive(Serialize)]
-struct Moved {
+struct MovedMessage {
     /// In the first message.
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<String>>,
@@ -242,7 +242,7 @@ impl Watch {
         }
         let variables = is_first.then(|| self.expr.variables().map(ToOwned::to_owned).collect());
         self.sent = sent;
-        let message = serde_json::to_value(Moved { variables, entered, left });
+        let message = serde_json::to_value(MovedMessage { variables, entered, left });
         message.map(Some).map_err(|error| RemoteError::Unwritten(error.to_string()))
     }
 

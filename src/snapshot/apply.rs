@@ -247,7 +247,7 @@ impl<'a> Application<'a> {
         let mut entities = EntityHashMap::default();
         let relations = snapshot.find_relations(world, map, (&mut entities, new))?;
         snapshot.check_relations(world, &relations)?;
-        let mut in_values = Collector::default();
+        let mut in_values = EntityCollector::default();
         for value in snapshot.relations.iter().flat_map(|kept| kept.values.iter().flatten()) {
             map_value(world, value, &mut in_values);
         }
@@ -435,9 +435,9 @@ impl EntityMapper for Mapper<'_> {
 
 /// Notes entities.
 #[derive(Default)]
-struct Collector(Vec<Entity>);
+struct EntityCollector(Vec<Entity>);
 
-impl EntityMapper for Collector {
+impl EntityMapper for EntityCollector {
     fn get_mapped(&mut self, source: Entity) -> Entity {
         self.0.push(source);
         source

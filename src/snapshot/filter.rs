@@ -30,20 +30,20 @@ use bevy_ecs::{entity::Entity, world::World};
 #[derive(Clone, Default, Debug)]
 pub struct PairFilter {
     /// `None` for all.
-    relations: Option<Vec<Named>>,
-    without: Vec<Named>,
+    relations: Option<Vec<NamedRelation>>,
+    without: Vec<NamedRelation>,
     /// `None` for all.
     sources: Option<Vec<Entity>>,
 }
 
 /// A relation that a filter names.
 #[derive(Clone, Debug)]
-enum Named {
+enum NamedRelation {
     Type(TypeRef),
     Entity(Entity),
 }
 
-impl Named {
+impl NamedRelation {
     /// The relation of this world, which is registered if it is not yet.
     fn resolve(&self, world: &mut World) -> Result<RelationId, SnapshotError> {
         self.check_alive(world)?;
@@ -91,13 +91,13 @@ impl PairFilter {
     /// Adds the pairs of relation type `R`.
     #[must_use]
     pub fn relation<R: Relation>(self) -> Self {
-        self.with(Named::Type(TypeRef::relation::<R>()))
+        self.with(NamedRelation::Type(TypeRef::relation::<R>()))
     }
 
     /// Adds the pairs of any relation, by its entity.
     #[must_use]
     pub fn relation_id(self, relation: Entity) -> Self {
-        self.with(Named::Entity(relation))
+        self.with(NamedRelation::Entity(relation))
     }
 
     /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
@@ -107,14 +107,14 @@ impl PairFilter {
     /// It does not for a relation without pairs that has no name of its own, there or where the save is loaded.
     #[must_use]
     pub fn without<R: Relation>(mut self) -> Self {
-        self.without.push(Named::Type(TypeRef::relation::<R>()));
+        self.without.push(NamedRelation::Type(TypeRef::relation::<R>()));
         self
     }
 
     /// Leaves out the pairs of any relation, by its entity.
     #[must_use]
     pub fn without_id(mut self, relation: Entity) -> Self {
-        self.without.push(Named::Entity(relation));
+        self.without.push(NamedRelation::Entity(relation));
         self
     }
 
@@ -128,7 +128,7 @@ impl PairFilter {
         self
     }
 
-    fn with(mut self, named: Named) -> Self {
+    fn with(mut self, named: NamedRelation) -> Self {
         self.relations.get_or_insert_default().push(named);
         self
     }

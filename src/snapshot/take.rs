@@ -98,7 +98,7 @@ impl PairSnapshot {
                 relations.len() - 1
             });
             let mut reader =
-                Reader { world, store, chosen: self.filter.chosen(), scratch: &mut self.sources };
+                RelationReader { world, store, chosen: self.filter.chosen(), scratch: &mut self.sources };
             reader.read(&mut relations[at], before)?;
         }
         relations.sort_unstable_by_key(|kept| kept.id);
@@ -140,7 +140,7 @@ impl RelationPairs {
 }
 
 /// Reads pairs of relations.
-struct Reader<'a> {
+struct RelationReader<'a> {
     world: &'a World,
     store: &'a PairStore,
     /// The sources to read, in order; `None` for all.
@@ -148,7 +148,7 @@ struct Reader<'a> {
     scratch: &'a mut Vec<Entity>,
 }
 
-impl Reader<'_> {
+impl RelationReader<'_> {
     /// Reads the pairs of a relation; of those that were read at the tick `before` only what has changed since.
     fn read(&mut self, kept: &mut RelationPairs, before: Option<Tick>) -> Result<(), SnapshotError> {
         let index = self.store.relation(kept.id);

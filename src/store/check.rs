@@ -92,7 +92,7 @@ impl PairInvariantError {
 type ValueRows = HashMap<TypeId, HashSet<u32>>;
 
 /// Checks one relation.
-struct Checker<'a> {
+struct RelationChecker<'a> {
     store: &'a PairStore,
     world: &'a World,
     id: RelationId,
@@ -107,7 +107,7 @@ impl PairStore {
     ) -> Result<(), PairInvariantError> {
         let mut rows = ValueRows::default();
         for id in self.registry.ids() {
-            let checker = Checker { store: self, world, id };
+            let checker = RelationChecker { store: self, world, id };
             checker.index()?;
             checker.traits()?;
             checker.alive()?;
@@ -245,7 +245,7 @@ fn mirror(index: &RelationIndex) -> Option<Fault> {
     None
 }
 
-impl Checker<'_> {
+impl RelationChecker<'_> {
     fn fail(&self, invariant: Invariant, detail: fmt::Arguments<'_>) -> Result<(), PairInvariantError> {
         let relation = self.store.registry.entry(self.id).name();
         Err(PairInvariantError { invariant, relation, detail: alloc::format!("{detail}") })

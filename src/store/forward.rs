@@ -130,7 +130,7 @@ pub(crate) struct ManyForward {
 }
 
 /// What a source of a relation that is not exclusive has.
-enum Held<'a> {
+enum SourceTargets<'a> {
     None,
     One(Entity, u32),
     Short(ShortList),
@@ -139,22 +139,23 @@ enum Held<'a> {
 
 impl ManyForward {
     #[inline]
-    fn held(&self, source: Entity) -> Held<'_> {
+    fn held(&self, source: Entity) -> SourceTargets<'_> {
         self.held_in(self.slots.get(source.index_u32()), source)
     }
 
     /// What a slot says, if it is that of `source`.
     #[inline]
-    fn held_in(&self, slot: ManySlot, source: Entity) -> Held<'_> {
+    fn held_in(&self, slot: ManySlot, source: Entity) -> SourceTargets<'_> {
         if !slot.is_of(source) {
-            Held::None
+            SourceTargets::None
         } else if slot.place == SHORT {
-            Held::Short(ShortList::of_word(slot.word))
+            SourceTargets::Short(ShortList::of_word(slot.word))
         } else if slot.place == LONG {
-            Held::Long(&self.long[slot.word as usize])
+            SourceTargets::Long(&self.long[slot.word as usize])
         } else {
             // A slot in use has an entity; asking instead of asserting costs less.
-            Entity::try_from_bits(slot.word).map_or(Held::None, |target| Held::One(target, slot.place))
+            Entity::try_from_bits(slot.word)
+                .map_or(SourceTargets::None, |target| SourceTargets::One(target, slot.place))
         }
     }
 
@@ -256,9 +257,9 @@ impl ManyForward {
     fn reorder(&mut self, source: Entity, order: &[Entity]) {
         let slot = self.slots.get(source.index_u32());
         match self.held_in(slot, source) {
-            Held::None | Held::One(..) => {}
-            Held::Short(list) => self.short.reorder(list, order),
-            Held::Long(_) => self.long[slot.word as usize].reorder(order),
+            SourceTargets::None | SourceTargets::One(..) => {}
+            SourceTargets::Short(list) => self.short.reorder(list, order),
+            SourceTargets::Long(_) => self.long[slot.word as usize].reorder(order),
         }
     }
 
@@ -310,10 +311,12 @@ impl Forward {
                 is_target.then(|| forward.place(source)).flatten()
             }
             Self::Many(forward) => match forward.held(source) {
-                Held::None => None,
-                Held::One(own, place) => (own == target).then_some(place),
-                Held::Short(list) => forward.short.find(list, target).map(|at| forward.short.place(list, at)),
-                Held::Long(list) => list.place(target),
+                SourceTargets::None => None,
+                SourceTargets::One(own, place) => (own == target).then_some(place),
+                SourceTargets::Short(list) => {
+                    forward.short.find(list, target).map(|at| forward.short.place(list, at))
+                }
+                SourceTargets::Long(list) => list.place(target),
             },
         }
     }
@@ -324,10 +327,10 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => usize::from(forward.target(source).is_some()),
             Self::Many(forward) => match forward.held(source) {
-                Held::None => 0,
-                Held::One(..) => 1,
-                Held::Short(list) => list.len(),
-                Held::Long(list) => list.len(),
+                SourceTargets::None => 0,
+                SourceTargets::One(..) => 1,
+                SourceTargets::Short(list) => list.len(),
+                SourceTargets::Long(list) => list.len(),
             },
         }
     }
@@ -346,10 +349,10 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => forward.target(source),
             Self::Many(forward) => match forward.held(source) {
-                Held::None => None,
-                Held::One(target, _) => Some(target),
-                Held::Short(list) => forward.short.targets(list).first().copied(),
-                Held::Long(list) => list.nth(0),
+                SourceTargets::None => None,
+                SourceTargets::One(target, _) => Some(target),
+                SourceTargets::Short(list) => forward.short.targets(list).first().copied(),
+                SourceTargets::Long(list) => list.nth(0),
             },
         }
     }
@@ -360,7 +363,7 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => forward.target(source),
             Self::Many(forward) => match forward.held(source) {
-                Held::One(target, _) => Some(target),
+                SourceTargets::One(target, _) => Some(target),
                 _ => None,
             },
         }
@@ -371,10 +374,10 @@ impl Forward {
             Self::Exclusive(forward) if nth == 0 => forward.target(source),
             Self::Exclusive(_) => None,
             Self::Many(forward) => match forward.held(source) {
-                Held::None => None,
-                Held::One(target, _) => (nth == 0).then_some(target),
-                Held::Short(list) => forward.short.targets(list).get(nth).copied(),
-                Held::Long(list) => list.nth(nth),
+                SourceTargets::None => None,
+                SourceTargets::One(target, _) => (nth == 0).then_some(target),
+                SourceTargets::Short(list) => forward.short.targets(list).get(nth).copied(),
+                SourceTargets::Long(list) => list.nth(nth),
             },
         }
     }
@@ -385,10 +388,10 @@ impl Forward {
         match self {
             Self::Exclusive(forward) => TargetIter::one(forward.target(source)),
             Self::Many(forward) => match forward.held(source) {
-                Held::None => TargetIter::none(),
-                Held::One(target, _) => TargetIter::one(Some(target)),
-                Held::Short(list) => TargetIter::list(forward.short.targets(list), None),
-                Held::Long(list) => list.targets(),
+                SourceTargets::None => TargetIter::none(),
+                SourceTargets::One(target, _) => TargetIter::one(Some(target)),
+                SourceTargets::Short(list) => TargetIter::list(forward.short.targets(list), None),
+                SourceTargets::Long(list) => list.targets(),
             },
         }
     }

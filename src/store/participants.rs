@@ -390,7 +390,7 @@ impl Participants {
         let bits = self.record(entity).map_or(0, |record| record.relations);
         let beyond = if bits >> LAST_BIT & 1 == 1 { self.beyond.of.get(&entity) } else { None };
         let beyond = beyond.map_or(&[][..], |relations| relations);
-        RelationIter { bits: bits & !(1 << LAST_BIT), beyond: beyond.iter().copied() }
+        EntityRelationIter { bits: bits & !(1 << LAST_BIT), beyond: beyond.iter().copied() }
     }
 
     /// [`relations`](Self::relations) for callers that change the store meanwhile.
@@ -398,9 +398,9 @@ impl Participants {
     pub(crate) fn detached_relations(
         &self,
         entity: Entity,
-    ) -> RelationIter<impl Iterator<Item = RelationId> + use<>> {
-        let RelationIter { bits, beyond } = self.relations(entity);
-        RelationIter { bits, beyond: beyond.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
+    ) -> EntityRelationIter<impl Iterator<Item = RelationId> + use<>> {
+        let EntityRelationIter { bits, beyond } = self.relations(entity);
+        EntityRelationIter { bits, beyond: beyond.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
     }
 
     /// Forgets an entity that goes.
@@ -464,23 +464,23 @@ impl Participants {
 }
 
 /// The relations of an entity, in the records of the store.
-pub(crate) type RelationsOf<'w> = RelationIter<Copied<slice::Iter<'w, RelationId>>>;
+pub(crate) type RelationsOf<'w> = EntityRelationIter<Copied<slice::Iter<'w, RelationId>>>;
 
 /// Iterator over relations: those with a bit, then the others.
 #[derive(Clone)]
-pub(crate) struct RelationIter<I> {
+pub(crate) struct EntityRelationIter<I> {
     bits: u64,
     beyond: I,
 }
 
-impl<I> RelationIter<I> {
+impl<I> EntityRelationIter<I> {
     /// The same and a relation that has a bit, in its place.
     pub(crate) fn with(self, relation: RelationId) -> Self {
         Self { bits: self.bits | bit(relation), ..self }
     }
 }
 
-impl<I: Iterator<Item = RelationId>> Iterator for RelationIter<I> {
+impl<I: Iterator<Item = RelationId>> Iterator for EntityRelationIter<I> {
     type Item = RelationId;
 
     #[inline]

@@ -85,7 +85,7 @@ impl WorldScopeExt for World {
         let scopes = &mut self.get_resource_or_init::<NameIndex>().scopes;
         let depth = scopes.len();
         scopes.push(parent);
-        let scope = Scope { world: self, parent, before, depth, is_left: false };
+        let scope = EnteredScope { world: self, parent, before, depth, is_left: false };
         let result = run(scope.world);
         scope.world.flush();
         match scope.leave() {
@@ -96,7 +96,7 @@ impl WorldScopeExt for World {
 }
 
 /// A scope that was entered.
-struct Scope<'w> {
+struct EnteredScope<'w> {
     world: &'w mut World,
     parent: Entity,
     /// Of the last change outside.
@@ -106,7 +106,7 @@ struct Scope<'w> {
     is_left: bool,
 }
 
-impl Scope<'_> {
+impl EnteredScope<'_> {
     /// False if the parent is not alive.
     fn leave(mut self) -> bool {
         self.end();
@@ -122,7 +122,7 @@ impl Scope<'_> {
 }
 
 /// What was run has panicked.
-impl Drop for Scope<'_> {
+impl Drop for EnteredScope<'_> {
     fn drop(&mut self) {
         if !self.is_left {
             self.end();

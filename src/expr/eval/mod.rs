@@ -23,4 +23,4 @@ pub(crate) use hidden::{internal_components, unlisted_components};
 pub(crate) use names::ExprNames;
 pub(crate) use value::{Datum, Special, common_start};
 pub(crate) use view::View;
-pub(crate) use walk::{Descendants, Reach, Searcher, Stamps, stored_target};
+pub(crate) use walk::{DescendantWalk, Reach, Searcher, Stamps, stored_target};

@@ -112,7 +112,7 @@ impl Searcher {
 
 /// What lies below an entity.
 #[derive(Default)]
-pub(crate) struct Descendants {
+pub(crate) struct DescendantWalk {
     /// Relation, its version, and the entity above.
     of: Option<(RelationId, u64, Entity)>,
     /// The entity itself, then the others, nearest first.
@@ -120,7 +120,7 @@ pub(crate) struct Descendants {
     met: Stamps,
 }
 
-impl Descendants {
+impl DescendantWalk {
     /// Finds out what lies below an entity, unless it is known.
     ///
     /// # Complexity

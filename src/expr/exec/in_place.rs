@@ -81,7 +81,7 @@ impl Stage {
         let Some(InPlace { table, first, .. }) = output.in_place else { return false };
         let entities = output.entities_in_place(run.view.access);
         let known = &mut state.common_targets;
-        let mut part = Part { table, first, entities, known, words: core::mem::take(&mut state.words) };
+        let mut part = TablePart { table, first, entities, known, words: core::mem::take(&mut state.words) };
         let steps = self.steps.iter().zip(&mut state.kept);
         for (step, own) in steps.skip(usize::from(self.scan_test().is_some())) {
             match step {
@@ -154,7 +154,8 @@ impl StageState {
                 output.columns[out as usize].extend(entities.iter().map(|&entity| Datum::new(entity)));
             }
             let known = &mut self.common_targets;
-            let mut part = Part { table, first, entities, known, words: core::mem::take(&mut self.words) };
+            let mut part =
+                TablePart { table, first, entities, known, words: core::mem::take(&mut self.words) };
             // If a component decides, whole tables have passed the test.
             let compared =
                 test.filter(|_| component.is_none()).map(|test| (test, part.compare_targets(run, test)));
@@ -210,7 +211,7 @@ impl UseScanTest for Words<'_> {
 }
 
 /// The part of a table that is the batch at hand.
-struct Part<'w, 'k> {
+struct TablePart<'w, 'k> {
     table: TableId,
     first: usize,
     entities: &'w [Entity],
@@ -219,7 +220,7 @@ struct Part<'w, 'k> {
     words: Vec<u64>,
 }
 
-impl Part<'_, '_> {
+impl TablePart<'_, '_> {
     /// What a test says of all entities of the table, if it says the same of all.
     fn decided(&self, run: &Run<'_, '_>, test: &Predicate) -> Option<bool> {
         let (component, negated) = match test {

@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// An id of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Listed {
+pub(crate) enum ListedId {
     Component(ComponentId),
     Tag(Entity),
     Pair(RelationId, Entity),
@@ -51,7 +51,7 @@ impl View<'_> {
 
     /// Calls `see` with all ids that [`has_ids_of`](Self::has_ids_of) may look for, each with its list. There are none if `list`
     /// has died.
-    pub(crate) fn listed_ids(&self, list: Entity, see: &mut dyn FnMut(Entity, Listed)) {
+    pub(crate) fn listed_ids(&self, list: Entity, see: &mut dyn FnMut(Entity, ListedId)) {
         let unlisted = unlisted_components(self.access, &internal_components(self.access));
         self.walk_lists(list, &unlisted, &mut 0, &mut |list, id| {
             see(list, id);
@@ -65,7 +65,7 @@ impl View<'_> {
         list: Entity,
         unlisted: &[ComponentId],
         steps: &mut u64,
-        see: &mut dyn FnMut(Entity, Listed) -> Option<Entity>,
+        see: &mut dyn FnMut(Entity, ListedId) -> Option<Entity>,
     ) {
         let mut lists: SmallVec<[Entity; 4]> = smallvec![list];
         let mut inner: SmallVec<[Entity; 4]> = SmallVec::new();
@@ -92,17 +92,17 @@ impl View<'_> {
         }
     }
 
-    fn has_listed(&self, source: Entity, id: Listed) -> bool {
+    fn has_listed(&self, source: Entity, id: ListedId) -> bool {
         match id {
-            Listed::Component(component) => self.has_component(source, component),
-            Listed::Tag(tag) => self.has_tag(source, tag),
-            Listed::Pair(relation, target) => self.index(relation).has(source, target),
+            ListedId::Component(component) => self.has_component(source, component),
+            ListedId::Tag(tag) => self.has_tag(source, tag),
+            ListedId::Pair(relation, target) => self.index(relation).has(source, target),
         }
     }
 
     /// The entity of an entry that is a list: neither a type nor anything with traits, and with ids of its own.
-    fn nested_list(&self, id: Listed, unlisted: &[ComponentId]) -> Option<Entity> {
-        let Listed::Tag(tag) = id else { return None };
+    fn nested_list(&self, id: ListedId, unlisted: &[ComponentId]) -> Option<Entity> {
+        let ListedId::Tag(tag) = id else { return None };
         let registry = self.store.registry();
         if registry.is_type(tag) || registry.of_entity(tag).is_some() {
             return None;
@@ -113,17 +113,17 @@ impl View<'_> {
     }
 
     /// Calls `see` with each id of `list` itself.
-    fn each_listed(&self, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(Listed)) {
+    fn each_listed(&self, list: Entity, unlisted: &[ComponentId], see: &mut dyn FnMut(ListedId)) {
         let components = self.components_on(list).iter();
         for &component in components.filter(|component| !unlisted.contains(component)) {
             if self.is_listed_component(component) {
-                see(Listed::Component(component));
+                see(ListedId::Component(component));
             }
         }
-        self.tags().targets(list).filter(|&tag| self.is_listed(tag)).for_each(|tag| see(Listed::Tag(tag)));
+        self.tags().targets(list).filter(|&tag| self.is_listed(tag)).for_each(|tag| see(ListedId::Tag(tag)));
         for relation in self.store.relations_of(list) {
             if relation != CHILD_OF && self.is_listed(self.store.registry().entry(relation).entity) {
-                self.targets(relation, list).for_each(|target| see(Listed::Pair(relation, target)));
+                self.targets(relation, list).for_each(|target| see(ListedId::Pair(relation, target)));
             }
         }
     }

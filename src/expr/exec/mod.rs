@@ -24,10 +24,10 @@ pub(crate) use batch::{Batch, InPlace};
 pub use executor::{ExprRunError, VarId};
 
 pub(crate) use executor::{Executor, Output};
-pub(crate) use list::Listed;
+pub(crate) use list::ListedId;
 
 use super::{
-    eval::{Descendants, Stamps, View},
+    eval::{DescendantWalk, Stamps, View},
     plan::{Column, PhysicalPlan, Pipeline, Stage, Step, SubPlan},
 };
 use alloc::{boxed::Box, vec::Vec};
@@ -178,7 +178,7 @@ pub(crate) struct StageState {
     /// How far it is within the row, where that takes two numbers.
     major: usize,
     minor: usize,
-    below: Descendants,
+    below: DescendantWalk,
     walking: bool,
     /// Which of two sides has its neighbours noted, and whose they are.
     noted: Option<(usize, Entity)>,

@@ -41,10 +41,10 @@ mod reflected {
         access: WorldAccess<'a>,
         value: &'a ValueOp,
         steps: &'a FieldSteps,
-        from: Origin<'a>,
+        from: ValueOrigin<'a>,
     }
 
-    enum Origin<'a> {
+    enum ValueOrigin<'a> {
         Column(ReflectCursor<'a>),
         Component(&'a ReflectComponent),
         Pair(&'a ReflectFromPtr),
@@ -88,10 +88,10 @@ mod reflected {
             let KnownField { steps, by, .. } = &self.0[at];
             let from = match (by, value.holder) {
                 (ReadBy::Pointer(pointer), ValueHolder::Component(component)) => {
-                    Origin::Column(access.cursor(component, pointer)?)
+                    ValueOrigin::Column(access.cursor(component, pointer)?)
                 }
-                (ReadBy::Pointer(pointer), ValueHolder::Pair(_)) => Origin::Pair(pointer),
-                (ReadBy::Component(component), _) => Origin::Component(component),
+                (ReadBy::Pointer(pointer), ValueHolder::Pair(_)) => ValueOrigin::Pair(pointer),
+                (ReadBy::Component(component), _) => ValueOrigin::Component(component),
             };
             Some(ValueReader { access, value, steps, from })
         }
@@ -103,7 +103,7 @@ mod reflected {
         pub(crate) fn holds(&mut self, source: Entity, target: Option<Option<Entity>>) -> bool {
             let pair = self.value.pair.zip(target).map(|((relation, _), target)| (relation, target));
             let value = match &mut self.from {
-                Origin::Column(cursor) if pair.is_none() => cursor.get(source),
+                ValueOrigin::Column(cursor) if pair.is_none() => cursor.get(source),
                 _ => self.value_elsewhere(source, pair),
             };
             // What is not there in this variant of an enum is not as asked.
@@ -117,7 +117,7 @@ mod reflected {
             pair: Option<(Entity, Option<Entity>)>,
         ) -> Option<&'a dyn Reflect> {
             let access = self.access;
-            if let (Origin::Pair(pointer), Some((relation, target))) = (&self.from, pair) {
+            if let (ValueOrigin::Pair(pointer), Some((relation, target))) = (&self.from, pair) {
                 return pointer.as_reflect(access.value_of_pair(source, relation, target?)?);
             }
             // An adopted relationship: its one pair has the component as its value.
@@ -127,9 +127,9 @@ mod reflected {
                 return None;
             }
             match &mut self.from {
-                Origin::Column(cursor) => cursor.get(source),
-                Origin::Component(component) => access.reflect(source, component),
-                Origin::Pair(_) => None,
+                ValueOrigin::Column(cursor) => cursor.get(source),
+                ValueOrigin::Component(component) => access.reflect(source, component),
+                ValueOrigin::Pair(_) => None,
             }
         }
     }

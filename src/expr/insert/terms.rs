@@ -140,7 +140,7 @@ pub(super) fn resolve<'t>(
 
 /// What must not be there twice.
 #[derive(PartialEq, Eq, Hash)]
-enum Named {
+enum NamedItem {
     Component(TypeId),
     Tag(Element),
     Pair(Element, Element),
@@ -152,7 +152,7 @@ struct Resolver<'w> {
     entity: Entity,
     spawns_names: bool,
     /// The numbers of terms.
-    met: HashMap<Named, usize>,
+    met: HashMap<NamedItem, usize>,
 }
 
 enum Resolved {
@@ -214,7 +214,7 @@ impl Resolver<'_> {
     ) -> Result<Planned<'t>, Refusal> {
         let element = match self.resolve(&part.id, None)? {
             Resolved::Type(type_id) if self.is_component(type_id) => {
-                if self.repeats(Named::Component(type_id), part.value.as_ref(), earlier)? {
+                if self.repeats(NamedItem::Component(type_id), part.value.as_ref(), earlier)? {
                     return Ok(Planned::Repeated);
                 }
                 let value = part.value.as_ref();
@@ -226,7 +226,7 @@ impl Resolver<'_> {
         if let Some(value) = &part.value {
             return Err(Diagnostic::rule(value.span, "this is a tag, which has no value").into());
         }
-        match self.repeats(Named::Tag(element.clone()), None, earlier)? {
+        match self.repeats(NamedItem::Tag(element.clone()), None, earlier)? {
             true => Ok(Planned::Repeated),
             false => Ok(Planned::Tag(element)),
         }
@@ -268,7 +268,7 @@ impl Resolver<'_> {
         let pair = PlannedPair { relation: first, target: second, at, value, key: key_and_place };
         // The value is made again when everything is known to be right.
         pair.to_insert(self.world)?;
-        let named = Named::Pair(pair.relation.clone(), pair.target.clone());
+        let named = NamedItem::Pair(pair.relation.clone(), pair.target.clone());
         if let Some(key) = key
             && self.met.contains_key(&named)
         {
@@ -283,7 +283,7 @@ impl Resolver<'_> {
     /// Whether an earlier term names the same, which gets the value then.
     fn repeats<'t>(
         &mut self,
-        named: Named,
+        named: NamedItem,
         value: Option<&'t NewValue>,
         earlier: &mut [PlannedTerm<'t>],
     ) -> BindResult<bool> {

@@ -38,7 +38,7 @@ impl From<&Field> for Expected {
 }
 
 /// A field that is given, by its place in the type.
-struct Given {
+struct GivenField {
     at: usize,
     value: Box<dyn PartialReflect>,
 }
@@ -112,7 +112,7 @@ impl ValueBuilder<'_> {
                 }
                 let given = known.iter().zip(given).enumerate();
                 let given = given.map(|(at, (field, value))| {
-                    Ok(Given { at, value: self.value(&Expected::from(field), value)? })
+                    Ok(GivenField { at, value: self.value(&Expected::from(field), value)? })
                 });
                 let given = given.collect::<BindResult<Vec<_>>>()?;
                 self.assemble(expected.type_id, info, given, value.span)
@@ -153,7 +153,7 @@ impl ValueBuilder<'_> {
                 };
                 return Err(Diagnostic::new(ExprErrorKind::UnknownName, *span, message));
             };
-            Ok(Given { at, value: self.value(&Expected::from(&known[at]), value)? })
+            Ok(GivenField { at, value: self.value(&Expected::from(&known[at]), value)? })
         });
         let given = given.collect::<BindResult<Vec<_>>>()?;
         self.assemble(type_id, info, given, span)
@@ -164,13 +164,13 @@ impl ValueBuilder<'_> {
         &self,
         type_id: TypeId,
         info: &'static TypeInfo,
-        mut given: Vec<Given>,
+        mut given: Vec<GivenField>,
         span: Span,
     ) -> BindResult<Box<dyn PartialReflect>> {
         let default = self.types.read().get_type_data::<ReflectDefault>(type_id).cloned();
         if let Some(default) = default {
             let mut made = default.default();
-            for Given { at, value } in given {
+            for GivenField { at, value } in given {
                 let field = match made.reflect_mut() {
                     ReflectMut::Struct(made) => made.field_at_mut(at),
                     ReflectMut::TupleStruct(made) => made.field_mut(at),

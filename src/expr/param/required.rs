@@ -55,7 +55,7 @@ pub(super) struct RequiredAccess {
 impl RequiredAccess {
     pub(super) fn new(query: &BoundQuery, access: WorldAccess<'_>) -> Self {
         let mut required = Self { names: query.awaits_names || !query.named.is_empty(), ..Self::default() };
-        let mut collector = Collector { query, access, required: &mut required };
+        let mut collector = AccessCollector { query, access, required: &mut required };
         query.items.iter().for_each(|item| collector.filter(item));
         collector.items(&query.items, true);
         required
@@ -126,13 +126,13 @@ impl PairTerm {
     }
 }
 
-struct Collector<'a> {
+struct AccessCollector<'a> {
     query: &'a BoundQuery,
     access: WorldAccess<'a>,
     required: &'a mut RequiredAccess,
 }
 
-impl Collector<'_> {
+impl AccessCollector<'_> {
     /// What a term that every row fulfils says about `$this`.
     fn filter(&mut self, item: &Item) {
         let Item::Term(term) = item else { return };

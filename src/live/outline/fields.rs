@@ -2,11 +2,11 @@
 
 #[cfg(feature = "bevy_reflect")]
 use super::MemberField;
-use super::{Analysis, End, Part, Reason, Subject, WalkStep};
+use super::{Analysis, End, FactPart, Reason, Subject, WalkStep};
 #[cfg(feature = "bevy_reflect")]
 use crate::expr::MemberAtom;
 use crate::{
-    expr::{Atom, AtomId, BoundElement, KeyedAtom, Listed, PairAtom, ValueAtom, ValueHolder, Var, VarSet},
+    expr::{Atom, AtomId, BoundElement, KeyedAtom, ListedId, PairAtom, ValueAtom, ValueHolder, Var, VarSet},
     relation::CHILD_OF,
     traverse::Direction,
 };
@@ -56,7 +56,7 @@ impl Analysis<'_, '_> {
             return self.add_reason(field, Reason::Values);
         };
         self.pair(field, atom, pair, seeds);
-        let ends = [(atom.source, Part::Reached), (pair.target, Part::Other)];
+        let ends = [(atom.source, FactPart::Reached), (pair.target, FactPart::Other)];
         let ends = ends.map(|(element, part)| (self.end(element, seeds), part));
         self.watch(field, (Subject::Values(relation, values), false), SmallVec::new(), &ends);
     }
@@ -77,7 +77,7 @@ impl Analysis<'_, '_> {
 
     /// What a component of `source` holds.
     fn written(&mut self, field: Option<u16>, source: BoundElement, component: ComponentId, seeds: &VarSet) {
-        let ends = [(self.end(source, seeds), Part::Reached)];
+        let ends = [(self.end(source, seeds), FactPart::Reached)];
         for subject in [Subject::Component(component), Subject::Written(component)] {
             self.watch(field, (subject, false), SmallVec::new(), &ends);
         }
@@ -101,8 +101,10 @@ impl Analysis<'_, '_> {
             return self.add_reason(field, Reason::Names);
         };
         let relation = self.view.store.registry().entry(CHILD_OF).entity;
-        let ends: SmallVec<[(End, Part); 1]> =
-            from.map(|from| (self.end(BoundElement::Var(from), seeds), Part::Reached)).into_iter().collect();
+        let ends: SmallVec<[(End, FactPart); 1]> = from
+            .map(|from| (self.end(BoundElement::Var(from), seeds), FactPart::Reached))
+            .into_iter()
+            .collect();
         // A path goes down, so the walk back to its start goes up.
         let steps: SmallVec<[WalkStep; 2]> = match from {
             Some(_) => smallvec![WalkStep { relation, direction: Direction::Targets, once: false }],
@@ -128,7 +130,7 @@ impl Analysis<'_, '_> {
         }
         match self.component::<Children>() {
             Some(children) => {
-                let ends = [(source.clone(), Part::Reached)];
+                let ends = [(source.clone(), FactPart::Reached)];
                 self.watch(field, (Subject::Written(children), false), SmallVec::from_slice(steps), &ends);
             }
             None => self.add_reason(field, Reason::Children),
@@ -147,12 +149,12 @@ impl Analysis<'_, '_> {
         let mut all = Vec::new();
         self.view.listed_ids(list, &mut |_, id| all.push(id));
         for id in all {
-            let mut ends: SmallVec<[(End, Part); 2]> = smallvec![(source.clone(), Part::Reached)];
+            let mut ends: SmallVec<[(End, FactPart); 2]> = smallvec![(source.clone(), FactPart::Reached)];
             let subject = match id {
-                Listed::Component(component) => Subject::Component(component),
-                Listed::Tag(tag) => Subject::Tag(tag),
-                Listed::Pair(relation, target) => {
-                    ends.push((End::Is(target), Part::Other));
+                ListedId::Component(component) => Subject::Component(component),
+                ListedId::Tag(tag) => Subject::Tag(tag),
+                ListedId::Pair(relation, target) => {
+                    ends.push((End::Is(target), FactPart::Other));
                     Subject::Pairs(self.view.store.registry().entry(relation).entity)
                 }
             };

@@ -17,7 +17,7 @@ use bevy_platform::collections::HashMap;
 use core::mem::take;
 
 /// An entity with a value, its own or below it.
-pub(super) struct Node<T> {
+pub(super) struct RollupNode<T> {
     pub(super) own: Option<T>,
     /// What comes out of everything below.
     pub(super) below: T,
@@ -34,7 +34,7 @@ pub(super) struct Node<T> {
 
 /// All nodes of a rollup.
 pub(super) struct Graph<V, F: RollupFold<V>> {
-    pub(super) nodes: EntityHashMap<Node<F::Output>>,
+    pub(super) nodes: EntityHashMap<RollupNode<F::Output>>,
     /// What the pairs themselves carry, if the values are theirs.
     pub(super) edges: HashMap<(Entity, Entity), F::Output>,
     /// Entities whose nodes have changed.
@@ -55,8 +55,8 @@ impl<V, F: RollupFold<V>> Default for Graph<V, F> {
     }
 }
 
-fn new_node<V, F: RollupFold<V>>() -> Node<F::Output> {
-    Node { own: None, below: F::empty(), parts: 0, passed: None, refold: false, dirty: false }
+fn new_node<V, F: RollupFold<V>>() -> RollupNode<F::Output> {
+    RollupNode { own: None, below: F::empty(), parts: 0, passed: None, refold: false, dirty: false }
 }
 
 /// The sum of two parts, either of which may be missing.
@@ -70,7 +70,7 @@ fn both<V, F: RollupFold<V>>(one: Option<&F::Output>, other: Option<&F::Output>)
 
 impl<V, F: RollupFold<V>> Graph<V, F> {
     /// The node of an entity, which counts as changed now.
-    pub(super) fn touch(&mut self, entity: Entity) -> &mut Node<F::Output> {
+    pub(super) fn touch(&mut self, entity: Entity) -> &mut RollupNode<F::Output> {
         let node = self.nodes.entry(entity).or_insert_with(new_node::<V, F>);
         if !node.dirty {
             node.dirty = true;

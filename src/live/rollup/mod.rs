@@ -9,7 +9,7 @@ mod update;
 pub use error::RollupError;
 pub use fold::{All, Any, Count, Distinct, Max, Min, RollupFold, RollupValue, Sum, SumNumber};
 
-use super::updates::{self, Kind};
+use super::updates::{self, UpdateKind};
 use crate::relation::Relation;
 use bevy_ecs::{
     component::Component,
@@ -171,13 +171,13 @@ pub trait WorldRollupExt: sealed::Sealed {
 impl WorldRollupExt for World {
     fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> Result<(), RollupError> {
         update::add::<R, V, F>(self)?;
-        updates::register::<Rollup<R, V, F>>(self, Kind::Rollups, update::update_components::<R, V, F>);
+        updates::register::<Rollup<R, V, F>>(self, UpdateKind::Rollups, update::update_components::<R, V, F>);
         Ok(())
     }
 
     fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> Result<(), RollupError> {
         update::add::<R, R, F>(self)?;
-        updates::register::<Rollup<R, R, F>>(self, Kind::Rollups, update::update_pairs::<R, F>);
+        updates::register::<Rollup<R, R, F>>(self, UpdateKind::Rollups, update::update_pairs::<R, F>);
         Ok(())
     }
 
@@ -188,5 +188,5 @@ impl WorldRollupExt for World {
 
 /// Brings all rollups up to date.
 pub(crate) fn update_all(world: &mut World) {
-    updates::update_all(world, Kind::Rollups);
+    updates::update_all(world, UpdateKind::Rollups);
 }

@@ -6,7 +6,7 @@ use crate::{
     id::{RelationId, StoredPair, StoredTag},
     ops::{
         mutate::{
-            ends::EndCheck, event::Removal, insert, operation::Operation, plan::Given, remove,
+            ends::EndCheck, event::Removal, insert, operation::Operation, plan::GivenValue, remove,
             tag::insert_tag,
         },
         register::report::{report, to_bevy},
@@ -321,8 +321,11 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[
             );
             return Err(bevy_ecs::error::BevyError::error(error));
         };
-        given =
-            Some(Given { type_id: kind.value_type(), name: kind.value_name(), value: Value::Boxed(value) });
+        given = Some(GivenValue {
+            type_id: kind.value_type(),
+            name: kind.value_name(),
+            value: Value::Boxed(value),
+        });
     }
     // What a command is still to complete is so on the clone, too.
     let unchecked = store.unchecked(from).map(|unchecked| unchecked.place);

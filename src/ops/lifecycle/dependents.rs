@@ -10,7 +10,7 @@ use bevy_ecs::{
 use bevy_platform::collections::HashMap;
 
 /// Of type entities that are met while a cascade is collected: the entities with the component, which go with it.
-type Holders = EntityHashMap<Vec<Entity>>;
+type ComponentHolders = EntityHashMap<Vec<Entity>>;
 
 /// Entities that are to be despawned, in order.
 #[derive(Default)]
@@ -102,7 +102,7 @@ fn collect_but(
     roots: Vec<Entity>,
     gone: impl Fn(Entity) -> bool + Copy,
 ) -> Vec<Entity> {
-    let mut holders = Holders::default();
+    let mut holders = ComponentHolders::default();
     let Some(store) = fetch::store(world) else { return Vec::new() };
     if !store.registry().has_despawning_relations() {
         return collect_known(world, &holders, roots, gone);
@@ -129,7 +129,7 @@ fn collect_but(
 /// [`collect`], with the holders of components as far as they are known.
 fn collect_known(
     world: &mut DeferredWorld<'_>,
-    holders: &Holders,
+    holders: &ComponentHolders,
     roots: Vec<Entity>,
     gone: impl Fn(Entity) -> bool + Copy,
 ) -> Vec<Entity> {
@@ -150,7 +150,7 @@ fn collect_known(
 /// Appends everything that goes with `order`, level by level. False if an entity is met twice.
 fn collect_levels(
     world: &mut DeferredWorld<'_>,
-    holders: &Holders,
+    holders: &ComponentHolders,
     order: &mut Vec<Entity>,
     gone: impl Fn(Entity) -> bool,
 ) -> bool {
@@ -175,7 +175,7 @@ fn collect_levels(
 /// [`collect_known`] for entities that may depend on several others.
 fn collect_post_order(
     world: &mut DeferredWorld<'_>,
-    holders: &Holders,
+    holders: &ComponentHolders,
     roots: Vec<Entity>,
     gone: impl Fn(Entity) -> bool,
 ) -> Vec<Entity> {
@@ -232,7 +232,7 @@ fn unvisit(world: &mut DeferredWorld<'_>, order: &[Entity]) {
 /// The entities that go when `entity` goes.
 fn for_each_dependent(
     (world, store): (&World, &PairStore),
-    holders: &Holders,
+    holders: &ComponentHolders,
     entity: Entity,
     mut f: impl FnMut(Entity),
 ) {

@@ -6,7 +6,7 @@ use super::{
     event::{self, PairChange, PairEvent, Removal},
     operation::despawn_orphans,
     order::{arrange, arrange_collections},
-    plan::{Given, InsertPlan, Insertion, ValueSource, attempted, take_given},
+    plan::{GivenValue, InsertPlan, Insertion, ValueSource, attempted, take_given},
     remove::{self, Completion},
     writer::{self, PairWriter},
 };
@@ -31,7 +31,7 @@ pub(super) fn apply(
     world: &mut World,
     pair: StoredPair,
     plan: InsertPlan,
-    mut given: Option<&mut Given<'_>>,
+    mut given: Option<&mut GivenValue<'_>>,
 ) -> Result<(), InsertPairError> {
     let InsertPlan { mut removals, dropped, mut insertions, adopted, mut ends, .. } = plan;
     let InsertPlan { adopted_dropped, orders, restores, .. } = plan;
@@ -155,7 +155,7 @@ fn write(
 fn store_values(
     world: &mut DeferredWorld<'_>,
     insertions: &mut [Insertion],
-    mut given: Option<&mut Given<'_>>,
+    mut given: Option<&mut GivenValue<'_>>,
 ) -> Result<SmallVec<[Option<u32>; 2]>, InsertPairError> {
     let mut rows: SmallVec<[Option<u32>; 2]> = SmallVec::new();
     for at in 0..insertions.len() {
@@ -198,7 +198,12 @@ fn store_values(
 }
 
 /// Inserts the component that keeps the pair; its observer writes the pair down.
-fn apply_adopted(world: &mut World, adopted: Adopted, insertion: Insertion, given: Option<&mut Given<'_>>) {
+fn apply_adopted(
+    world: &mut World,
+    adopted: Adopted,
+    insertion: Insertion,
+    given: Option<&mut GivenValue<'_>>,
+) {
     let StoredPair { source, target, .. } = insertion.pair;
     let replacing = Replacing::new(world, insertion.replaced.then_some(source));
     (adopted.insert)(replacing.0, source, target, take_given(insertion.value, given));
@@ -259,7 +264,7 @@ mod tests {
         let relation = relation_id::<Carries>(&mut world);
         let pair = StoredPair { source: a, relation, target: c };
         let mut slot = Some(Carries(value.clone()));
-        let mut given = Given {
+        let mut given = GivenValue {
             type_id: TypeId::of::<Carries>(),
             name: type_name::<Carries>(),
             value: Value::Slot(&mut slot),

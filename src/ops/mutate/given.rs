@@ -4,7 +4,7 @@
 use super::{
     ends::{EndCheck, meets_constraints},
     error::InsertPairError,
-    plan::{Given, ValueSource, take_given},
+    plan::{GivenValue, ValueSource, take_given},
     ready::mark_ends,
     remove::{Completion, complete},
     writer::{FastPath, PairWriter, both_ways, store_value},
@@ -20,7 +20,7 @@ use bevy_ecs::world::{DeferredWorld, World};
 pub(super) fn try_insert_given(
     world: &mut World,
     pair: StoredPair,
-    given: &mut Given<'_>,
+    given: &mut GivenValue<'_>,
     ends: EndCheck<'_>,
 ) -> Result<bool, InsertPairError> {
     let type_id = given.type_id;

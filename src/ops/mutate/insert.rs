@@ -8,7 +8,7 @@ use super::{
     event::{self, PairChange},
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
-    plan::{Given, MAX_ROUNDS, attempted, is_final, make_values, plan},
+    plan::{GivenValue, MAX_ROUNDS, attempted, is_final, make_values, plan},
     ready::{mark_ends, prepare},
     remove::Completion,
     tag,
@@ -153,14 +153,14 @@ fn insert_value_when_ready<R: Relation>(
         }
     }
     let mut slot = Some(value);
-    insert_typed_by_rules::<R>(world, source, Given::if_value(&mut slot).as_mut(), target, ends)
+    insert_typed_by_rules::<R>(world, source, GivenValue::if_value(&mut slot).as_mut(), target, ends)
 }
 
 #[inline(never)]
 fn insert_typed_by_rules<R: Relation>(
     world: &mut World,
     source: Entity,
-    given: Option<&mut Given<'_>>,
+    given: Option<&mut GivenValue<'_>>,
     target: Entity,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
@@ -175,7 +175,7 @@ pub(crate) fn insert_slot<T: Send + Sync + 'static>(
     slot: &mut Option<T>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    insert(world, pair, Given::if_value(slot).as_mut(), ends)
+    insert(world, pair, GivenValue::if_value(slot).as_mut(), ends)
 }
 
 /// Inserts a pair named by its entities, with a value or none; a tag, if that is what is named.
@@ -183,7 +183,7 @@ pub(crate) fn insert_by_id(
     world: &mut World,
     source: Entity,
     pair: PairId,
-    given: Option<&mut Given<'_>>,
+    given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     match resolve_pair(world, source, pair) {
@@ -208,7 +208,7 @@ pub(crate) fn insert_value_by_id<T: Send + Sync + 'static>(
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let mut slot = Some(value);
-    insert_by_id(world, source, pair, Given::if_value(&mut slot).as_mut(), ends)
+    insert_by_id(world, source, pair, GivenValue::if_value(&mut slot).as_mut(), ends)
 }
 
 /// The relation and target of a pair named by its entities.
@@ -239,7 +239,7 @@ pub(crate) fn resolve_pair(
 pub(crate) fn insert(
     world: &mut World,
     pair: StoredPair,
-    mut given: Option<&mut Given<'_>>,
+    mut given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let tick = world.change_tick();
@@ -297,7 +297,7 @@ pub(crate) fn insert_bare_base(
 pub(in crate::ops) fn insert_for_clone(
     world: &mut World,
     pair: StoredPair,
-    given: Option<&mut Given<'_>>,
+    given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     // Companions may have constraints, too.
@@ -435,7 +435,7 @@ fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPair
 fn insert_by_plan(
     world: &mut World,
     pair: StoredPair,
-    mut given: Option<&mut Given<'_>>,
+    mut given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     for round in 0.. {

@@ -2,7 +2,7 @@
 
 use super::{
     error::InsertPairError,
-    plan::{Given, InsertPlan, Insertion, ValueSource, attempted},
+    plan::{GivenValue, InsertPlan, Insertion, ValueSource, attempted},
 };
 use crate::{
     fetch,
@@ -35,7 +35,7 @@ pub(super) fn free_keys(
     world: &World,
     store: &PairStore,
     plan: &mut InsertPlan,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenValue<'_>>,
     keeps: impl Fn(StoredPair) -> bool,
 ) -> Result<(), InsertPairError> {
     let gone: HashSet<StoredPair> = plan.removals.iter().chain(&plan.dropped).copied().collect();
@@ -97,7 +97,7 @@ fn value_of<'a>(
     world: &'a World,
     store: &'a PairStore,
     insertion: &'a Insertion,
-    given: Option<&'a Given<'_>>,
+    given: Option<&'a GivenValue<'_>>,
     rule: KeyRef,
 ) -> Option<&'a dyn Any> {
     match &insertion.value {

@@ -33,7 +33,7 @@ pub(super) const MAX_ROUNDS: usize = 8;
 const MAX_SEARCHED: usize = 8;
 
 /// A value given by the caller.
-pub(crate) struct Given<'a> {
+pub(crate) struct GivenValue<'a> {
     pub(crate) type_id: TypeId,
     pub(crate) name: &'static str,
     pub(crate) value: Value<'a>,
@@ -46,7 +46,7 @@ pub(crate) struct ValueType {
     pub(crate) name: &'static str,
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenValue<'a> {
     /// The value in `slot`.
     fn new<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Self {
         Self { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) }
@@ -79,7 +79,10 @@ pub(crate) enum ValueSource {
 }
 
 /// The value that goes with a planned pair, if it brings one.
-pub(super) fn take_given<'a>(source: ValueSource, given: Option<&'a mut Given<'_>>) -> Option<Value<'a>> {
+pub(super) fn take_given<'a>(
+    source: ValueSource,
+    given: Option<&'a mut GivenValue<'_>>,
+) -> Option<Value<'a>> {
     match source {
         ValueSource::Nothing | ValueSource::Missing | ValueSource::Shared | ValueSource::Moved(_) => None,
         ValueSource::Default(value) => Some(Value::Boxed(value)),
@@ -190,11 +193,11 @@ pub(crate) fn plan(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
-    planner.given = given.map(Given::value_type);
+    planner.given = given.map(GivenValue::value_type);
     planner.add(pair, true)?;
     planner.finish()
 }
@@ -262,7 +265,7 @@ pub(crate) fn make_values(
     world: &World,
     store: &PairStore,
     plan: &mut InsertPlan,
-    mut given: Option<&mut Given<'_>>,
+    mut given: Option<&mut GivenValue<'_>>,
 ) -> Result<(), InsertPairError> {
     for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(insertion, _)| insertion))
     {

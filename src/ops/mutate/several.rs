@@ -36,12 +36,12 @@ pub(crate) struct NewPairValue {
 
 /// The pairs of one source that are to be inserted. Relations are known by their entities, which stay what they are
 /// while users' code runs.
-struct NewPairs<'a> {
+struct SeveralPairs<'a> {
     source: Entity,
     pairs: &'a mut [NewPair],
 }
 
-impl NewPairs<'_> {
+impl SeveralPairs<'_> {
     /// What is to be inserted first, with what is known of its value.
     fn stored(
         &self,
@@ -99,7 +99,7 @@ impl NewPairs<'_> {
     }
 }
 
-impl Request for NewPairs<'_> {
+impl Request for SeveralPairs<'_> {
     fn plan(
         &self,
         world: &World,
@@ -156,7 +156,7 @@ pub(crate) fn check_several(
     let world: &World = world;
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let ends = EndCheck::With(source, promised);
-    let mut request = NewPairs { source, pairs };
+    let mut request = SeveralPairs { source, pairs };
     let mut plan = request.plan_or_number(world, store, ends)?;
     let mut with_defaults: Vec<ComponentId> = plan.ends.defaults_of(source).collect();
     if !with_defaults.is_empty() {
@@ -188,7 +188,7 @@ pub(crate) fn insert_several(
     pairs: &mut [NewPair],
 ) -> Result<(), (usize, InsertPairError)> {
     let Some(first) = resolve_all(world, source, pairs)? else { return Ok(()) };
-    let inserted = execute(world, first, &mut NewPairs { source, pairs }, EndCheck::Now);
+    let inserted = execute(world, first, &mut SeveralPairs { source, pairs }, EndCheck::Now);
     inserted.map_err(|error| (number_in(&error, pairs), error))
 }
 

@@ -3,7 +3,7 @@
 use super::{
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent},
-    plan::{Given, MAX_ROUNDS},
+    plan::{GivenValue, MAX_ROUNDS},
     remove::Completion,
     writer::PairWriter,
 };
@@ -69,7 +69,7 @@ fn ensure_entity(world: &mut World) {
 pub(super) fn insert_with(
     world: &mut World,
     tag: StoredTag,
-    given: Option<&Given<'_>>,
+    given: Option<&GivenValue<'_>>,
 ) -> Result<(), InsertPairError> {
     match (given, fetch::store(world)) {
         (Some(given), Some(store)) => {

@@ -142,14 +142,14 @@ impl PairSnapshot {
 }
 
 /// The entities of a save.
-struct Listed {
+struct SaveEntities {
     entities: Vec<SavedEntity>,
     numbers: EntityHashMap<u32>,
     /// Those that have no id, with what they are called in the save.
     new_ids: Vec<(Entity, u64)>,
 }
 
-impl Listed {
+impl SaveEntities {
     fn numbers_of<'a>(&self, entities: impl Iterator<Item = &'a Entity>) -> Vec<u32> {
         entities.filter_map(|entity| self.numbers.get(entity)).copied().collect()
     }
@@ -163,9 +163,9 @@ struct Writer<'a> {
 }
 
 /// Notes the entities in a value.
-struct Collector<'a>(&'a mut EntityHashSet);
+struct ValueEntities<'a>(&'a mut EntityHashSet);
 
-impl EntityMapper for Collector<'_> {
+impl EntityMapper for ValueEntities<'_> {
     fn get_mapped(&mut self, source: Entity) -> Entity {
         self.0.insert(source);
         source
@@ -193,7 +193,7 @@ impl Writer<'_> {
         self.prefabs.contains(source) && !is_chosen()
     }
 
-    fn entities(&self) -> Result<Listed, SaveError> {
+    fn entities(&self) -> Result<SaveEntities, SaveError> {
         let world = self.names.world;
         let mut found = EntityHashSet::default();
         let mut in_values = EntityHashSet::default();
@@ -206,7 +206,7 @@ impl Writer<'_> {
                 if let Some(Some(value)) = kept.values.get(at)
                     && let Some(mut value) = self.value(kept, value)?
                 {
-                    values::map(self.types, &mut *value, &mut Collector(&mut in_values));
+                    values::map(self.types, &mut *value, &mut ValueEntities(&mut in_values));
                 }
             }
         }
@@ -223,7 +223,7 @@ impl Writer<'_> {
         let numbers =
             listed.iter().enumerate().map(|(number, &(_, entity))| (entity, number as u32)).collect();
         let entities = listed.into_iter().map(|(entity, _)| entity).collect();
-        Ok(Listed { entities, numbers, new_ids: ids.new })
+        Ok(SaveEntities { entities, numbers, new_ids: ids.new })
     }
 
     /// The ids that entities have.

@@ -3,7 +3,7 @@
 //! A slot is found by the index of the source, and holds the generation of its entity. An entity that was just found alive need not be
 //! compared with that, as no pair names a dead entity (*Alive*): `compare` says whether it has to be all the same.
 
-use super::{ExclusiveForward, Forward, Held, ManyForward, ManySlot, SourceEnd, generation};
+use super::{ExclusiveForward, Forward, ManyForward, ManySlot, SourceEnd, SourceTargets, generation};
 use crate::store::pages::Page;
 use bevy_ecs::entity::Entity;
 
@@ -85,7 +85,7 @@ pub(crate) struct ManyReader<'w> {
 
 impl ManyReader<'_> {
     #[inline]
-    fn held(&mut self, source: Entity) -> Held<'_> {
+    fn held(&mut self, source: Entity) -> SourceTargets<'_> {
         let slot = self.page.get(&self.forward.slots, source.index_u32());
         self.forward.held_in(slot, source)
     }
@@ -98,10 +98,10 @@ impl ManyReader<'_> {
     #[inline]
     pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
         match self.held(source) {
-            Held::None => false,
-            Held::One(own, _) => own == target,
-            Held::Short(list) => self.forward.short.find(list, target).is_some(),
-            Held::Long(list) => list.contains(target),
+            SourceTargets::None => false,
+            SourceTargets::One(own, _) => own == target,
+            SourceTargets::Short(list) => self.forward.short.find(list, target).is_some(),
+            SourceTargets::Long(list) => list.contains(target),
         }
     }
 }

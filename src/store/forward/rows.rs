@@ -4,7 +4,9 @@
 //! found from the source's end alone, and rows are read in the order of sources, which is mostly that of the values. A relation
 //! without values has no memory for rows.
 
-use super::{EMPTY, ExclusiveForward, Forward, Held, LONG, ManyForward, SHORT, edge::NO_ROW, entity};
+use super::{
+    EMPTY, ExclusiveForward, Forward, LONG, ManyForward, SHORT, SourceTargets, edge::NO_ROW, entity,
+};
 use crate::store::pages::Pages;
 use alloc::{format, string::String};
 use bevy_ecs::entity::Entity;
@@ -57,25 +59,25 @@ impl ExclusiveForward {
 impl ManyForward {
     fn row(&self, source: Entity, target: Entity) -> Option<u32> {
         match self.held(source) {
-            Held::None => None,
-            Held::One(own, _) => (own == target).then(|| self.rows.get(source.index_u32())),
-            Held::Short(list) => self.short.find(list, target).map(|at| self.short.row(list, at)),
-            Held::Long(list) => list.row(target),
+            SourceTargets::None => None,
+            SourceTargets::One(own, _) => (own == target).then(|| self.rows.get(source.index_u32())),
+            SourceTargets::Short(list) => self.short.find(list, target).map(|at| self.short.row(list, at)),
+            SourceTargets::Long(list) => list.row(target),
         }
     }
 
     fn set_row(&mut self, source: Entity, target: Entity, row: u32) {
         let slot = self.slots.get(source.index_u32());
         match self.held_in(slot, source) {
-            Held::None => {}
-            Held::One(own, _) if own == target => self.rows.set(source.index_u32(), row),
-            Held::One(..) => {}
-            Held::Short(list) => {
+            SourceTargets::None => {}
+            SourceTargets::One(own, _) if own == target => self.rows.set(source.index_u32(), row),
+            SourceTargets::One(..) => {}
+            SourceTargets::Short(list) => {
                 if let Some(at) = self.short.find(list, target) {
                     self.short.set_row(list, at, row);
                 }
             }
-            Held::Long(_) => self.long[slot.word as usize].set_row(target, row),
+            SourceTargets::Long(_) => self.long[slot.word as usize].set_row(target, row),
         }
     }
 
@@ -83,13 +85,13 @@ impl ManyForward {
         self.slots.iter().filter(|(_, slot)| slot.place != EMPTY).for_each(|(index, slot)| {
             let Some(source) = entity(index, slot.generation) else { return };
             match self.held_in(slot, source) {
-                Held::None => {}
-                Held::One(target, _) => each(source, target, self.rows.get(index)),
-                Held::Short(list) => {
+                SourceTargets::None => {}
+                SourceTargets::One(target, _) => each(source, target, self.rows.get(index)),
+                SourceTargets::Short(list) => {
                     let edges = self.short.iter(list);
                     edges.for_each(|(target, edge)| each(source, target, edge.row));
                 }
-                Held::Long(list) => list.rows().for_each(|(target, row)| each(source, target, row)),
+                SourceTargets::Long(list) => list.rows().for_each(|(target, row)| each(source, target, row)),
             }
         });
     }

@@ -1,7 +1,7 @@
 //! The data of both ends of pairs, in loops over whole tables and lists.
 #![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 
-use super::{PairEdge, Pairs, Scope};
+use super::{PairEdge, Pairs, QueryScope};
 use crate::{
     fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, table_row},
     relation::Relation,
@@ -24,7 +24,7 @@ const BLOCK: usize = 16;
 const ROWS_PER_LOOKUP: usize = 4;
 
 /// Where a source is.
-pub(super) enum Place<'a> {
+pub(super) enum SourceLocation<'a> {
     /// In this row of the storage that was entered.
     Row(TableRow),
     /// Here, or somewhere else.
@@ -91,7 +91,7 @@ where
     #[inline]
     pub(super) unsafe fn fetch(
         &mut self,
-        (source, place): (Entity, Place<'_>),
+        (source, place): (Entity, SourceLocation<'_>),
         target: Entity,
     ) -> Option<(S::Item<'w, 's>, T::Item<'w, 's>)> {
         if self.overlap && source == target {
@@ -105,8 +105,8 @@ where
         // entity, or of other components.
         let item = unsafe {
             match place {
-                Place::Row(row) => self.sources.fetch_here(source, row)?,
-                Place::Near(near) => self.sources.get_at(source, near)?,
+                SourceLocation::Row(row) => self.sources.fetch_here(source, row)?,
+                SourceLocation::Near(near) => self.sources.get_at(source, near)?,
             }
         };
         Some((item, other))
@@ -116,24 +116,24 @@ where
     pub(super) fn visit<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
-        scope: Scope,
-        places: &mut Places,
+        scope: QueryScope,
+        places: &mut SourceLocations,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
         let Some(index) = pairs.index else { return };
         match scope {
-            Scope::All if self.scans(index) => {
+            QueryScope::All if self.scans(index) => {
                 for &storage in self.sources.storages() {
                     self.visit_rows(pairs, storage, 0..usize::MAX, each);
                 }
             }
-            Scope::All => {
+            QueryScope::All => {
                 for (target, list) in index.targets_with_sources() {
                     self.visit_list(pairs, target, index.sources(target), places.of(list), each);
                 }
             }
-            Scope::Source(source) => self.visit_source(pairs, source, each),
-            Scope::Target(target) => {
+            QueryScope::Source(source) => self.visit_source(pairs, source, each),
+            QueryScope::Target(target) => {
                 let Some(list) = index.list_of(target) else { return };
                 if let Some(component) = index.target_component(target).filter(|_| !index.is_ordered()) {
                     return self.visit_tables(pairs, target, component, each);
@@ -377,7 +377,7 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
 
 /// Where the sources of targets were seen last, list by list.
 #[derive(Default)]
-pub(super) struct Places(Vec<ListPlaces>);
+pub(super) struct SourceLocations(Vec<ListPlaces>);
 
 /// Where the sources of a target were seen last. If they were spawned one after the other, the first is enough to find all of them.
 /// An entity that is not in the row after the one before is looked for where it was: entities that are linked at random
@@ -388,7 +388,7 @@ pub(super) struct ListPlaces {
     all: Vec<RowHint>,
 }
 
-impl Places {
+impl SourceLocations {
     /// Of a list of the reverse index.
     fn of(&mut self, list: usize) -> &mut ListPlaces {
         if list >= self.0.len() {

@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 
 use super::{
-    PairEdge, Pairs, Scope,
-    ends::{Ends, Place},
+    PairEdge, Pairs, QueryScope,
+    ends::{Ends, SourceLocation},
 };
 use crate::{
     fetch::{FetchCursor, RowHint, StorageEntities},
@@ -161,17 +161,17 @@ where
     pub(super) fn new(
         pairs: &'w Pairs<'w, 's, R>,
         mut ends: Ends<'w, 's, S, T, F, TF>,
-        scope: Scope,
+        scope: QueryScope,
     ) -> Self {
         let walk = match scope {
-            Scope::All => ends.walk(pairs),
-            Scope::Source(source) => {
+            QueryScope::All => ends.walk(pairs),
+            QueryScope::Source(source) => {
                 let row = ends.sources.find(source);
                 let targets = if row.is_some() { pairs.targets(source) } else { TargetIter::none() };
                 let (storages, rows, source) = ([].iter(), StorageEntities::NONE, Some((source, row)));
                 Walk::Other(PairCursor::Rows { storages, rows, at: 0, source, targets })
             }
-            Scope::Target(target) => {
+            QueryScope::Target(target) => {
                 let sources = pairs.sources(target);
                 Walk::Other(PairCursor::of_target(target, sources, pairs.index, &ends.sources))
             }
@@ -198,10 +198,10 @@ where
                 Walk::Other(cursor) => cursor.next(index, &mut self.ends.sources)?,
             };
             let place = match row {
-                Some(row) => Place::Row(row),
+                Some(row) => SourceLocation::Row(row),
                 None => {
                     self.near = self.near.next();
-                    Place::Near(&mut self.near)
+                    SourceLocation::Near(&mut self.near)
                 }
             };
             // SAFETY: as the caller promises. A row that is known is one of the storage that was entered last, since nothing but
@@ -271,11 +271,11 @@ where
     pub(super) unsafe fn new(
         pairs: &'w Pairs<'w, 's, R>,
         ends: Ends<'w, 's, S, T, F, TF>,
-        scope: Scope,
+        scope: QueryScope,
     ) -> Self {
         let mut iter = PairIter::new(pairs, ends, scope);
         // Not in the order of `Children`, which a user could make name a child twice.
-        if let (Scope::Target(target), Some(index)) = (scope, pairs.index) {
+        if let (QueryScope::Target(target), Some(index)) = (scope, pairs.index) {
             let (sources, cursor) = (index.sources(target), &iter.ends.sources);
             iter.walk = Walk::Other(PairCursor::of_target(target, sources, Some(index), cursor));
         }

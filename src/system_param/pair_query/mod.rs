@@ -25,7 +25,7 @@ use bevy_ecs::{
     query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
 };
 use core::any::type_name;
-use ends::{Ends, Places};
+use ends::{Ends, SourceLocations};
 
 /// Iterates over pairs of relation type `R` with data of both ends: a system parameter.
 ///
@@ -113,13 +113,13 @@ where
 {
     pairs: Pairs<'w, 's, R>,
     ends: Ends<'w, 's, S, T, F, TF>,
-    places: &'s mut Places,
-    scope: Scope,
+    places: &'s mut SourceLocations,
+    scope: QueryScope,
 }
 
 /// Which pairs to go over.
 #[derive(Clone, Copy)]
-enum Scope {
+enum QueryScope {
     All,
     Source(Entity),
     Target(Entity),
@@ -191,15 +191,15 @@ where
     /// # assert_eq!(world.get::<Load>(mule).unwrap().0, 3.5);
     /// ```
     pub fn of_source(&mut self, source: Entity) -> PairQuery<'_, '_, R, S, T, F, TF> {
-        self.of(Scope::Source(source))
+        self.of(QueryScope::Source(source))
     }
 
     /// This query over the pairs of one target.
     pub fn of_target(&mut self, target: Entity) -> PairQuery<'_, '_, R, S, T, F, TF> {
-        self.of(Scope::Target(target))
+        self.of(QueryScope::Target(target))
     }
 
-    fn of(&mut self, scope: Scope) -> PairQuery<'_, '_, R, S, T, F, TF> {
+    fn of(&mut self, scope: QueryScope) -> PairQuery<'_, '_, R, S, T, F, TF> {
         PairQuery { pairs: self.pairs, ends: self.ends.shorter(), places: self.places, scope }
     }
 

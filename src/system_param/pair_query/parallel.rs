@@ -42,7 +42,7 @@ mod threads {
     use crate::{
         fetch::FetchCursor,
         system_param::pair_query::{
-            Scope,
+            QueryScope,
             ends::{Ends, ListPlaces},
         },
     };
@@ -85,9 +85,9 @@ mod threads {
             return false;
         }
         match query.scope {
-            Scope::Source(_) => return false,
+            QueryScope::Source(_) => return false,
             // By table, also if going by list were shorter: a source may be in several lists.
-            Scope::All => pool.scope(|scope| {
+            QueryScope::All => pool.scope(|scope| {
                 for &storage in ends.sources.storages() {
                     for batch in batches(ends.sources.len_of(storage)) {
                         scope.spawn(async move {
@@ -97,7 +97,7 @@ mod threads {
                 }
             }),
             // Not in the order of `Children`, which a user could make name a child twice.
-            Scope::Target(target) => pool.scope(|scope| {
+            QueryScope::Target(target) => pool.scope(|scope| {
                 for batch in batches(index.source_count(target)) {
                     scope.spawn(async move {
                         let (sources, mut places) = (index.sources(target).part(batch), ListPlaces::UNKNOWN);

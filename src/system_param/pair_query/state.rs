@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "Bevy's `SystemParam` is an unsafe trait")]
 
 use super::{
-    PairQuery, Pairs, Scope,
-    ends::{Ends, Places},
+    PairQuery, Pairs, QueryScope,
+    ends::{Ends, SourceLocations},
 };
 use crate::{
     fetch::{CursorState, FetchCursor},
@@ -31,7 +31,7 @@ where
     sources: CursorState<S, F>,
     targets: CursorState<T, TF>,
     overlap: bool,
-    places: Places,
+    places: SourceLocations,
 }
 
 // SAFETY: the pairs are accessed through `Pairs`, which declares and performs its access itself. Of entities, what
@@ -57,7 +57,7 @@ where
         let (sources, targets) =
             unsafe { (CursorState::new(world), CursorState::new(world).notice_nothing()) };
         let overlap = !sources.access().is_compatible(targets.access());
-        PairQueryState { pairs, sources, targets, overlap, places: Places::default() }
+        PairQueryState { pairs, sources, targets, overlap, places: SourceLocations::default() }
     }
 
     fn init_access(state: &Self::State, meta: &mut SystemMeta, access: &mut SystemAccess, world: &mut World) {
@@ -91,7 +91,7 @@ where
             let targets = FetchCursor::new(&state.targets, world, meta.get_last_run(), tick);
             Ends::new(sources, targets, state.overlap)
         };
-        Ok(PairQuery { pairs, ends, places: &mut state.places, scope: Scope::All })
+        Ok(PairQuery { pairs, ends, places: &mut state.places, scope: QueryScope::All })
     }
 }
 

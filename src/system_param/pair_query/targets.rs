@@ -1,7 +1,7 @@
 //! Each target once, to write, with the data of its sources.
 #![expect(unsafe_code, reason = "data of several entities is fetched past the borrow checker")]
 
-use super::{PairEdge, PairQuery, Pairs, Scope, ends::Ends};
+use super::{PairEdge, PairQuery, Pairs, QueryScope, ends::Ends};
 use crate::{
     fetch::{FetchCursor, RowHint, SharedData},
     relation::Relation,
@@ -70,9 +70,9 @@ where
     {
         let walk = match (self.scope, self.pairs.index) {
             (_, None) => Walk::One(None),
-            (Scope::All, Some(index)) => Walk::All(index.targets_with_sources()),
-            (Scope::Source(source), _) => Walk::Of(source, self.pairs.targets(source)),
-            (Scope::Target(target), _) => Walk::One(Some(target)),
+            (QueryScope::All, Some(index)) => Walk::All(index.targets_with_sources()),
+            (QueryScope::Source(source), _) => Walk::Of(source, self.pairs.targets(source)),
+            (QueryScope::Target(target), _) => Walk::One(Some(target)),
         };
         PairTargetIter { pairs: &self.pairs, ends: self.ends.shorter(), walk }
     }
