@@ -97,7 +97,7 @@ pub enum RelationsSystems {
     /// In [`Main`], before [`First`](bevy_app::First): recomputes depths, drops old changes, spawns observers again that
     /// were despawned, brings [islands](crate::islands) up to date.
     Maintain,
-    /// In [`Last`](bevy_app::Last): checks the ends of pairs that commands have inserted, as
+    /// In [`Last`]: checks the ends of pairs that commands have inserted, as
     /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for
     /// components.
     Constraints,

@@ -86,8 +86,8 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         &self.query
     }
 
-    /// Finds out whether there is nothing to read, for [`FetchCursor::all_match`].
-    pub(crate) fn notice_nothing(mut self) -> Self
+    /// Finds out whether there is nothing to read, for [`FetchCursor::all_match`](super::FetchCursor::all_match).
+    pub(crate) fn detect_no_reads(mut self) -> Self
     where
         D: 'static,
     {
@@ -95,7 +95,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         self
     }
 
-    /// Declares everything that [`FetchCursor`] read and write.
+    /// Declares everything that a [`FetchCursor`](super::FetchCursor) reads and writes.
     ///
     /// # Panics
     /// If that conflicts with what is declared already.
@@ -125,7 +125,7 @@ impl<D: QueryData, F: QueryFilter> CursorState<D, F> {
         self.query.component_access()
     }
 
-    /// Gets to know new archetypes. Must come before [`FetchCursor::new`].
+    /// Adds new archetypes. Must come before [`FetchCursor::new`](super::FetchCursor::new).
     pub(crate) fn update(&mut self, world: UnsafeWorldCell<'_>) {
         let Self { query, matches, archetypes, generation: known } = self;
         D::update_archetypes(&mut matches.data, world);

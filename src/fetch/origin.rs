@@ -7,7 +7,7 @@ use bevy_ecs::{
     world::unsafe_world_cell::UnsafeWorldCell,
 };
 
-/// What [`FetchCursor`] are made of. Can be given to another thread.
+/// What [`FetchCursor`](super::FetchCursor)s are made of. Can be given to another thread.
 pub(crate) struct Origin<'w, 's, D: QueryData, F: QueryFilter> {
     pub(super) world: UnsafeWorldCell<'w>,
     pub(super) state: &'s StorageMatches<D::State, F::State>,

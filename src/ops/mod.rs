@@ -1,6 +1,6 @@
 //! Changing pairs: the only way into the store.
 //!
-//! Four floors, of which each imports only those before it: [`register`] has the relations of a world, [`mutate`]
+//! Four floors, of which each imports only those before it: [`register`](mod@register) has the relations of a world, [`mutate`]
 //! plans, inserts and removes pairs, [`lifecycle`] follows what becomes of entities and of Bevy's own relationship
 //! components, and [`api`] is what users call. Whatever they call, an insertion goes through [`mutate::insert`], which
 //! executes the plan that [`mutate::plan`] makes from the relation's traits, and a removal goes through

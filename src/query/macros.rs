@@ -1,4 +1,4 @@
-//! What all terms share. A term says by a tuple of [`WorldQuery`]s what it reads, and by a function what it makes
+//! What all terms share. A term says by a tuple of `WorldQuery`s what it reads, and by a function what it makes
 //! of it; the macros here do the rest.
 
 use crate::{

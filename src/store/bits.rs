@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 /// A set of numbers, a bit each: it takes memory up to the largest one.
 ///
-/// Of our own and not `fixedbitset`, since [`Tombstones`](super::Tombstones) and masks read and write words of 64 bits
+/// Of our own and not `fixedbitset`, since `Tombstones` and masks read and write words of 64 bits
 /// on every platform, and sets grow as numbers are added.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct BitSet(Vec<u64>);

@@ -406,7 +406,7 @@ impl RelationIndex {
         done
     }
 
-    /// Removes a pair; returns the row of its value, or [`NO_ROW`]. `None` if there is no such pair.
+    /// Removes a pair; returns the row of its value, or `NO_ROW`. `None` if there is no such pair.
     #[inline(always)]
     pub(crate) fn unlink(&mut self, source: Entity, target: Entity) -> Option<u32> {
         let list = self.reverse.list(target)?;

@@ -2,7 +2,7 @@
 //!
 //! For each relation there is a *forward* index (from a source to its targets) and a *reverse* index (from a
 //! target to its sources). The two always mirror each other; a pair stores its place in both, so that
-//! linking and unlinking cost the same however many sources a target has. Values live in [`column`]s. Traits
+//! linking and unlinking cost the same however many sources a target has. Values live in [columns](mod@column). Traits
 //! change rules, never storage: what a query returns does not depend on the layout.
 //!
 //! This layer keeps the indices consistent and applies no rules: which pairs may be inserted, what their companions

@@ -29,7 +29,7 @@ pub(super) struct Binder<'w> {
     pub(super) written: Vec<(ComponentId, u16)>,
     /// Variables that are compared with each other, and where.
     pub(super) compared: Vec<([Var; 2], Span)>,
-    /// As [`BoundTerm::pinned`], of the term that is being bound.
+    /// As `BoundTerm::pinned`, of the term that is being bound.
     pub(super) pinned: Vec<Entity>,
     /// Where resources are asked for on `$this`.
     pub(super) resources: Vec<Span>,

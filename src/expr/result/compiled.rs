@@ -34,7 +34,7 @@ impl PairExpr {
     }
 }
 
-/// A [`PairExpr`](crate::expr::PairExpr) that was compiled for a world: names are resolved, a plan is made.
+/// A [`PairExpr`] that was compiled for a world: names are resolved, a plan is made.
 ///
 /// It keeps what evaluation needs, so that nothing is allocated while it is run again. The plan is made anew by
 /// itself when the world has changed so much that another would be better.

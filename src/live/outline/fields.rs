@@ -137,7 +137,7 @@ impl Analysis<'_, '_> {
         }
     }
 
-    /// The ids in the list are part of the [premise](super::premise).
+    /// The ids in the list are part of the [premise](super::super::premise).
     pub(super) fn list(
         &mut self,
         field: Option<u16>,

@@ -55,7 +55,7 @@ where
         let pairs = Pairs::<R>::init_state(world);
         // SAFETY: `init_access` comes before anything else, and declares the access of both.
         let (sources, targets) =
-            unsafe { (CursorState::new(world), CursorState::new(world).notice_nothing()) };
+            unsafe { (CursorState::new(world), CursorState::new(world).detect_no_reads()) };
         let overlap = !sources.access().is_compatible(targets.access());
         PairQueryState { pairs, sources, targets, overlap, places: SourceLocations::default() }
     }
