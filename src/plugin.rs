@@ -95,7 +95,7 @@ fn with_plugin(app: &mut App) -> &mut World {
 #[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RelationsSystems {
     /// In [`Main`], before [`First`](bevy_app::First): recomputes depths, drops old changes, spawns observers again that
-    /// were despawned, brings [islands](crate::islands) up to date.
+    /// were despawned, brings [islands] up to date.
     Maintain,
     /// In [`Last`]: checks the ends of pairs that commands have inserted, as
     /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for
