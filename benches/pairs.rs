@@ -33,11 +33,17 @@ struct Eats {
 struct DockedTo;
 
 #[derive(Relation)]
+#[relation(exclusive)]
+struct Rents {
+    price: f32,
+}
+
+#[derive(Relation)]
 #[relation(exclusive, traversable, on_target_despawn = Despawn)]
 struct MountedOn;
 
 #[derive(Component, Clone, Copy)]
-struct Position(#[expect(dead_code, reason = "it takes up the room of a real component")] [f32; 3]);
+struct Position([f32; 3]);
 
 /// `SplitMix64`.
 struct Random(u64);
@@ -224,6 +230,46 @@ fn read(criterion: &mut Criterion) {
     }
 }
 
+/// Where some entities have a pair and some have none, a loop has a branch that a processor may not predict.
+fn shares(criterion: &mut Criterion) {
+    const SIZE: usize = 100_000;
+    let mut group = criterion.benchmark_group("shares");
+    group.throughput(Throughput::Elements(SIZE as u64));
+    for percent in [10, 50, 90, 100] {
+        let (mut world, mut links) = links(SIZE, 1_000);
+        // As many as if each had been drawn: in random order over the sources.
+        links.truncate(SIZE * percent / 100);
+        links.sort_unstable();
+        for (source, target) in links {
+            world.insert_pair(source, DockedTo, target).expect("both are alive");
+            world.insert_pair(source, Rents { price: 1.0 }, target).expect("both are alive");
+            world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
+        }
+        let mut state: SystemState<(PairQuery<DockedTo, &mut Position>, PairsMut<Rents>, PairsMut<Eats>)> =
+            SystemState::new(&mut world);
+        let (mut docked, mut rents, mut eats) = state.get_mut(&mut world).expect("the parameters are valid");
+
+        group.bench_function(BenchmarkId::new("each_source", percent), |bencher| {
+            bencher.iter(|| {
+                docked.for_each(|mut position, edge, ()| position.0[0] += edge.target.index_u32() as f32);
+            });
+        });
+        group.bench_function(BenchmarkId::new("each_source_by_iterator", percent), |bencher| {
+            bencher.iter(|| {
+                for (mut position, edge, ()) in &mut docked {
+                    position.0[0] += edge.target.index_u32() as f32;
+                }
+            });
+        });
+        group.bench_function(BenchmarkId::new("each_value_exclusive", percent), |bencher| {
+            bencher.iter(|| rents.for_each_mut(|_, _, mut rents| rents.price += 1.0));
+        });
+        group.bench_function(BenchmarkId::new("each_value", percent), |bencher| {
+            bencher.iter(|| eats.for_each_mut(|_, _, mut eats| eats.grams += 1.0));
+        });
+    }
+}
+
 fn spawning(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("spawn");
     for size in SIZES {
@@ -363,6 +409,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = insert_remove, retarget, read, spawning, despawn_tree, walk, hub_unlink
+    targets = insert_remove, retarget, read, shares, spawning, despawn_tree, walk, hub_unlink
 }
 criterion_main!(pairs);

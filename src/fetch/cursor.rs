@@ -406,9 +406,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         storages
     }
 
-    /// Number of entities in one of the [`storages`](Self::storages).
-    pub(crate) fn len_of(&self, storage: u32) -> usize {
-        self.origin.state.rows(self.origin.world, storage).len()
+    /// The entities in one of the [`storages`](Self::storages).
+    pub(crate) fn rows_of(&self, storage: u32) -> StorageEntities<'w> {
+        self.origin.state.rows(self.origin.world, storage)
     }
 
     /// Goes to one of the [`storages`](Self::storages), and returns its entities.

@@ -15,7 +15,7 @@ mod short;
 mod target_iter;
 
 pub(crate) use edge::{Edge, NO_ROW};
-pub(crate) use reader::{ExclusiveReader, Reader, Upward};
+pub(crate) use reader::{ExclusiveReader, Reader, TargetBlock, Upward};
 pub use target_iter::TargetIter;
 
 use super::{

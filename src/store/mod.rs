@@ -50,7 +50,7 @@ pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use first_target::{
     FirstTarget, StaleSource, TableComponent, TableComponents, register_target_component,
 };
-pub(crate) use forward::{ExclusiveReader, NO_ROW, Reader, Upward};
+pub(crate) use forward::{ExclusiveReader, NO_ROW, Reader, TargetBlock, Upward};
 pub(crate) use hash_index::HashIndex;
 pub(crate) use index::RelationIndex;
 pub(crate) use journal::{Change, Cursor, Journal};

@@ -145,6 +145,7 @@ mod rollups_model;
 mod scale;
 mod scopes;
 mod search;
+mod shares;
 mod smoke;
 mod snapshots;
 mod snapshots_empty;

@@ -41,6 +41,66 @@ impl ExclusiveReader<'_> {
     }
 }
 
+/// The targets of a block of sources of an exclusive relation. They are read without a branch, which a processor could not
+/// predict where some sources have a target and some have none.
+pub(crate) struct TargetBlock {
+    /// Bits of the targets, or 0.
+    targets: [u64; Self::LEN],
+    /// A bit for each source that has a target and is still to be returned.
+    left: u64,
+}
+
+impl Default for TargetBlock {
+    fn default() -> Self {
+        Self { targets: [0; Self::LEN], left: 0 }
+    }
+}
+
+impl TargetBlock {
+    /// The most sources that it reads at once.
+    pub(crate) const LEN: usize = 64;
+
+    /// Reads the targets of up to [`LEN`](Self::LEN) sources.
+    #[inline]
+    pub(crate) fn read(&mut self, reader: &mut ExclusiveReader<'_>, sources: impl Iterator<Item = Entity>) {
+        self.left = 0;
+        for (at, (target, source)) in self.targets.iter_mut().zip(sources).enumerate() {
+            *target = reader.word(source);
+            self.left |= u64::from(*target != 0) << at;
+        }
+    }
+
+    /// The number of the next source that has a target, and that target.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(usize, Entity)> {
+        while self.left != 0 {
+            let at = self.left.trailing_zeros() as usize;
+            self.left &= self.left - 1;
+            if let Some(target) = Entity::try_from_bits(self.targets[at]) {
+                return Some((at, target));
+            }
+        }
+        None
+    }
+}
+
+/// Whether some of a sample hold and some do not: more than an eighth of either.
+pub(super) fn is_mixed(sample: impl Iterator<Item = bool>) -> bool {
+    let (len, holding) = sample.fold((0, 0), |(len, holding), holds| (len + 1, holding + u32::from(holds)));
+    (len / 8 + 1..len - len / 8).contains(&holding)
+}
+
+impl ExclusiveReader<'_> {
+    /// Whether some sources have a target and some have none, by a sample, so that a [`TargetBlock`] is worth it. False if
+    /// there are few sources.
+    pub(crate) fn is_mixed(&mut self, sources: &[Entity]) -> bool {
+        const MIN: usize = 1024;
+        const SAMPLE: usize = 32;
+        sources.len() >= MIN
+            && is_mixed(sources.iter().step_by(sources.len() / SAMPLE).map(|&source| self.has_any(source)))
+    }
+}
+
 /// Follows an exclusive relation from source to target.
 #[derive(Clone, Copy)]
 pub(crate) struct Upward<'w> {

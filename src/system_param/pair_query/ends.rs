@@ -5,7 +5,7 @@ use super::{PairEdge, Pairs, QueryScope};
 use crate::{
     fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, table_row},
     relation::Relation,
-    store::{ExclusiveReader, RelationIndex, SourceIter},
+    store::{ExclusiveReader, RelationIndex, SourceIter, TargetBlock},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -147,7 +147,7 @@ where
     pub(super) fn scans(&self, index: &RelationIndex) -> bool {
         let mut left = index.len() * ROWS_PER_LOOKUP;
         self.sources.storages().iter().all(|&storage| {
-            let rest = left.checked_sub(self.sources.len_of(storage));
+            let rest = left.checked_sub(self.sources.rows_of(storage).len());
             left = rest.unwrap_or(0);
             rest.is_some()
         })
@@ -165,16 +165,17 @@ where
         let rows = self.sources.enter(storage);
         let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
         let part = part.start..part.end.min(rows.len());
-        if let (StorageEntities::Table(entities), Some(reader)) =
+        if let (StorageEntities::Table(entities), Some(mut reader)) =
             (rows, index.exclusive_reader(pairs.compare))
         {
-            let sources = part.clone().zip(&entities[part]);
-            // SAFETY: these are the entities of the table that was entered; `all_match` as required.
+            let (first, sources) = (part.start, &entities[part]);
+            let is_mixed = reader.is_mixed(sources);
+            // SAFETY: these are the entities of the table that was entered, from this row on; `all_match` as required.
             unsafe {
-                if all_match {
-                    self.visit_exclusive::<true, R>(pairs, reader, sources, each);
-                } else {
-                    self.visit_exclusive::<false, R>(pairs, reader, sources, each);
+                match (is_mixed, all_match) {
+                    (true, _) => self.visit_mixed(all_match, pairs, reader, (first, sources), each),
+                    (false, true) => self.visit_exclusive::<true, R>(pairs, reader, (first, sources), each),
+                    (false, false) => self.visit_exclusive::<false, R>(pairs, reader, (first, sources), each),
                 }
             }
             return;
@@ -191,20 +192,45 @@ where
     /// nothing in this loop calls or panics: what `each` counts can stay in registers.
     ///
     /// # Safety
-    /// The sources must be entities of the table that was entered, with their rows. `ALL_MATCH` must say whether
+    /// The sources must be the entities of the table that was entered from the given row on. `ALL_MATCH` must say whether
     /// [`FetchCursor::all_match`] holds for the targets.
     #[inline]
-    unsafe fn visit_exclusive<'a, const ALL_MATCH: bool, R: Relation>(
+    unsafe fn visit_exclusive<const ALL_MATCH: bool, R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
         mut reader: ExclusiveReader<'_>,
-        sources: impl Iterator<Item = (usize, &'a Entity)>,
+        (first, sources): (usize, &[Entity]),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        for (at, &source) in sources {
+        for (at, &source) in (first..).zip(sources) {
             let Some(target) = reader.target(source) else { continue };
             // SAFETY: the table has this row; as the caller promises; *One at a time*.
             unsafe { self.show_row(ALL_MATCH, pairs, (source, table_row(at)), target, each) };
+        }
+    }
+
+    /// The same where some sources have a target and some have none.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn visit_mixed<R: Relation>(
+        &mut self,
+        all_match: bool,
+        pairs: &Pairs<'_, '_, R>,
+        mut reader: ExclusiveReader<'_>,
+        (first, sources): (usize, &[Entity]),
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let mut targets = TargetBlock::default();
+        for (number, block) in sources.chunks(TargetBlock::LEN).enumerate() {
+            targets.read(&mut reader, block.iter().copied());
+            while let Some((at, target)) = targets.next() {
+                // SAFETY: the table has this row; as the caller promises; *One at a time*.
+                unsafe {
+                    let row = table_row(first + number * TargetBlock::LEN + at);
+                    self.show_row(all_match, pairs, (block[at], row), target, each);
+                }
+            }
         }
     }
 

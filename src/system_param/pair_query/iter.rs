@@ -8,8 +8,9 @@ use super::{
 use crate::{
     fetch::{FetchCursor, RowHint, StorageEntities},
     relation::{ExclusiveRelation, Relation},
-    store::{ExclusiveReader, ListIter, RelationIndex, SourceIter, TargetIter},
+    store::{ExclusiveReader, ListIter, RelationIndex, SourceIter, TargetBlock, TargetIter},
 };
+use alloc::boxed::Box;
 use bevy_ecs::{
     entity::Entity,
     query::{IterQueryData, QueryData, QueryFilter, ReadOnlyQueryData},
@@ -43,6 +44,46 @@ impl<'w, 's> ExclusiveRows<'w, 's> {
                 None => (self.rows, self.at) = (cursor.enter(*self.storages.next()?), 0),
             }
         }
+    }
+}
+
+/// The same where some sources have a target and some have none.
+struct MixedRows<'w, 's> {
+    /// `at` is the first row behind the block.
+    rows: ExclusiveRows<'w, 's>,
+    /// The targets of a block of rows.
+    block: TargetBlock,
+    /// The first row of the block.
+    start: usize,
+}
+
+impl<'w, 's> MixedRows<'w, 's> {
+    /// [`ExclusiveRows::next`].
+    #[inline]
+    fn next<D: QueryData, F: QueryFilter>(
+        &mut self,
+        cursor: &mut FetchCursor<'w, 's, D, F>,
+    ) -> Option<(FoundSource, Entity)> {
+        loop {
+            if let Some((at, target)) = self.block.next()
+                && let Some((source, row)) = self.rows.rows.get(self.start + at)
+            {
+                return Some(((source, Some(row)), target));
+            }
+            self.read(cursor)?;
+        }
+    }
+
+    /// Reads the targets of the next block.
+    #[inline(never)]
+    fn read<D: QueryData, F: QueryFilter>(&mut self, cursor: &mut FetchCursor<'w, 's, D, F>) -> Option<()> {
+        let Self { rows: ExclusiveRows { storages, rows, at, reader }, block, start } = self;
+        while *at == rows.len() {
+            (*rows, *at) = (cursor.enter(*storages.next()?), 0);
+        }
+        (*start, *at) = (*at, rows.len().min(*at + TargetBlock::LEN));
+        block.read(reader, (*start..*at).filter_map(|at| Some(rows.get(at)?.0)));
+        Some(())
     }
 }
 
@@ -130,6 +171,8 @@ impl<'w, 's> PairCursor<'w, 's> {
 enum Walk<'w, 's> {
     /// The most common: compiled into the loop of the caller.
     Exclusive(ExclusiveRows<'w, 's>),
+    /// Large, and made once for all pairs.
+    Mixed(Box<MixedRows<'w, 's>>),
     Other(PairCursor<'w, 's>),
 }
 
@@ -195,6 +238,7 @@ where
         loop {
             let ((source, row), target) = match &mut self.walk {
                 Walk::Exclusive(rows) => rows.next(&mut self.ends.sources)?,
+                Walk::Mixed(rows) => rows.next(&mut self.ends.sources)?,
                 Walk::Other(cursor) => cursor.next(index, &mut self.ends.sources)?,
             };
             let place = match row {
@@ -335,7 +379,19 @@ where
                 Walk::Other(PairCursor::Lists { lists, target: None, sources: SourceIter::none() })
             }
             index => match index.and_then(|index| index.exclusive_reader(pairs.compare)) {
-                Some(reader) => Walk::Exclusive(ExclusiveRows { storages, rows, at, reader }),
+                Some(mut reader) => {
+                    let is_mixed = self.sources.storages().iter().any(|&storage| {
+                        let rows = self.sources.rows_of(storage);
+                        matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
+                    });
+                    let rows = ExclusiveRows { storages, rows, at, reader };
+                    match is_mixed {
+                        true => {
+                            Walk::Mixed(Box::new(MixedRows { rows, block: TargetBlock::default(), start: 0 }))
+                        }
+                        false => Walk::Exclusive(rows),
+                    }
+                }
                 None => {
                     let targets = TargetIter::none();
                     Walk::Other(PairCursor::Rows { storages, rows, at, source: None, targets })

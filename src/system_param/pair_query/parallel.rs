@@ -89,7 +89,7 @@ mod threads {
             // By table, also if going by list were shorter: a source may be in several lists.
             QueryScope::All => pool.scope(|scope| {
                 for &storage in ends.sources.storages() {
-                    for batch in batches(ends.sources.len_of(storage)) {
+                    for batch in batches(ends.sources.rows_of(storage).len()) {
                         scope.spawn(async move {
                             ends_of().visit_rows(pairs, storage, batch, &mut &*each);
                         });

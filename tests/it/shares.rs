@@ -1,0 +1,161 @@
+//! Many entities, of which some have a pair and some have none: every way of going over all pairs gives each once, whatever
+//! the share is, and in whichever order the sources lie.
+
+use crate::common::{Random, size};
+use bevy_ecs::{prelude::*, system::RunSystemOnce};
+use bevy_relations::{prelude::*, relation::StoredRelation};
+
+#[derive(Relation, PartialEq, Debug)]
+#[relation(exclusive)]
+struct Rents(u64);
+
+#[derive(Relation, PartialEq, Debug)]
+struct Eats(u64);
+
+#[derive(Component, Clone)]
+struct Seen(u32);
+
+#[derive(Component)]
+struct Large;
+
+/// More than are read one by one, and no multiple of a block.
+const SOURCES: usize = size(5_003, 1_201);
+
+trait Valued: StoredRelation {
+    fn new(value: u64) -> Self;
+    fn value(&self) -> &u64;
+    fn value_mut(&mut self) -> &mut u64;
+}
+
+impl Valued for Rents {
+    fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    fn value(&self) -> &u64 {
+        &self.0
+    }
+
+    fn value_mut(&mut self) -> &mut u64 {
+        &mut self.0
+    }
+}
+
+impl Valued for Eats {
+    fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    fn value(&self) -> &u64 {
+        &self.0
+    }
+
+    fn value_mut(&mut self) -> &mut u64 {
+        &mut self.0
+    }
+}
+
+/// Which of the sources have a pair.
+type Share = fn(usize, &mut Random) -> bool;
+
+const SHARES: [Share; 7] = [
+    |_, _| false,
+    |_, random| random.below(10) == 0,
+    |_, random| random.below(2) == 0,
+    |_, random| random.below(10) > 0,
+    |_, _| true,
+    // In the order of rows: first those with a pair, or every other one.
+    |number, _| number < SOURCES / 2,
+    |number, _| number.is_multiple_of(2),
+];
+
+/// A world with sources in two tables, and the pairs of those that have one, with values.
+fn world<R: Valued>(share: Share, seed: u64) -> (World, Vec<(Entity, Entity, u64)>) {
+    let (mut world, mut random) = (World::new(), Random(seed));
+    let targets: Vec<Entity> = (0..7).map(|_| world.spawn(Seen(0)).id()).collect();
+    let sources: Vec<Entity> = world.spawn_batch((0..SOURCES).map(|_| Seen(0))).collect();
+    for &source in &sources {
+        if random.below(3) == 0 {
+            world.entity_mut(source).insert(Large);
+        }
+    }
+    let mut expected = Vec::new();
+    for (number, &source) in sources.iter().enumerate() {
+        if share(number, &mut random) {
+            let target = targets[number % targets.len()];
+            world.insert_pair(source, R::new(number as u64), target).unwrap();
+            expected.push((source, target, number as u64));
+        }
+    }
+    expected.sort_unstable();
+    (world, expected)
+}
+
+fn sorted(mut rows: Vec<(Entity, Entity, u64)>) -> Vec<(Entity, Entity, u64)> {
+    rows.sort_unstable();
+    rows
+}
+
+/// Every way that every relation has.
+fn check<R: Valued>(world: &mut World, expected: &[(Entity, Entity, u64)]) {
+    world.check_pairs().unwrap();
+    let expected = expected.to_vec();
+    let of = expected.clone();
+    let each = move |mut values: PairsMut<R>| {
+        let mut rows = Vec::new();
+        values.for_each_mut(|source, target, mut value| {
+            rows.push((source, target, *value.value()));
+            *value.value_mut() += 1;
+        });
+        assert_eq!(sorted(rows), of, "for_each_mut");
+    };
+    world.run_system_once(each).unwrap();
+    let expected: Vec<_> =
+        expected.into_iter().map(|(source, target, value)| (source, target, value + 1)).collect();
+    let of = expected.clone();
+    let query = move |mut query: PairQuery<R, (&mut Seen, Has<Large>)>| {
+        let mut rows = Vec::new();
+        query.for_each(|(mut seen, _), edge, ()| {
+            seen.0 += 1;
+            rows.push((edge.source, edge.target, *edge.value().unwrap().value()));
+        });
+        assert_eq!(sorted(rows), of, "for_each");
+    };
+    world.run_system_once(query).unwrap();
+    let query = move |query: PairQuery<R, (&Seen, Has<Large>)>| {
+        let rows =
+            query.iter().map(|(_, edge, ())| (edge.source, edge.target, *edge.value().unwrap().value()));
+        assert_eq!(sorted(rows.collect()), expected, "iter");
+    };
+    world.run_system_once(query).unwrap();
+}
+
+fn every_share<R: Valued>(also: impl Fn(&mut World, usize)) {
+    for (number, share) in SHARES.into_iter().enumerate() {
+        let (mut world, expected) = world::<R>(share, number as u64);
+        check::<R>(&mut world, &expected);
+        also(&mut world, expected.len());
+    }
+}
+
+#[test]
+fn every_pair_of_an_exclusive_relation_comes_once_whatever_share_of_the_sources_has_one() {
+    every_share::<Rents>(|world, count| {
+        let mutably = move |mut set: ParamSet<(PairQuery<Rents, &mut Seen>, Query<&Seen>)>| {
+            for (mut seen, _, ()) in &mut set.p0() {
+                seen.0 += 1;
+            }
+            let query = set.p1();
+            // Once before, and once now.
+            let (once, never) =
+                (query.iter().filter(|seen| seen.0 == 2).count(), query.iter().filter(|seen| seen.0 == 0));
+            assert_eq!((once, never.count()), (count, 7 + SOURCES - count));
+        };
+        world.run_system_once(mutably).unwrap();
+    });
+}
+
+#[test]
+fn every_pair_of_another_relation_comes_once_whatever_share_of_the_sources_has_one() {
+    every_share::<Eats>(|world, count| assert_eq!(world.pairs::<Eats>().len(), count));
+}
