@@ -1,6 +1,6 @@
 //! Which entities lie below others along one relation.
 
-use crate::store::{Change, RelationIndex};
+use crate::store::{Change, DepthReader, RelationIndex};
 use alloc::{collections::BTreeSet, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashMap, EntityHashSet};
 
@@ -27,28 +27,40 @@ impl Cover {
         root: Option<Entity>,
     ) -> Vec<Entity> {
         // By depth: what an entity depends on is looked at before it, and each once.
-        let mut queue = BTreeSet::new();
-        let mut add = |entity: Entity| _ = queue.insert((index.depth_of(entity).unwrap_or(0), entity));
+        let (mut queue, mut depths) = (BTreeSet::new(), DepthReader::new(index));
+        let mut add = |cover: &Self, entity: Entity| {
+            if cover.is_wrong(index, entity) {
+                queue.insert((depths.depth_of(entity).unwrap_or(0), entity));
+            }
+        };
         match changes {
-            Some(changes) => changes.iter().for_each(|change| add(change.source)),
-            None => index.all_sources().into_iter().chain(self.below.iter().copied()).for_each(&mut add),
+            Some(changes) => changes.iter().for_each(|change| add(self, change.source)),
+            None => {
+                let all = index.all_sources().into_iter().chain(self.below.iter().copied());
+                all.for_each(|entity| add(self, entity));
+            }
         }
-        root.into_iter().flat_map(|root| index.sources(root)).for_each(add);
+        root.into_iter().flat_map(|root| index.sources(root)).for_each(|source| add(self, source));
         let mut changed = Vec::new();
         while let Some((_, entity)) = queue.pop_first() {
-            let is_below = index.targets(entity).any(|target| self.covers(target));
-            if is_below == self.below.contains(&entity) {
+            if !self.is_wrong(index, entity) {
                 continue;
             }
-            if is_below {
+            if !self.below.remove(&entity) {
                 self.below.insert(entity);
-            } else {
-                self.below.remove(&entity);
             }
             changed.push(entity);
-            queue.extend(index.sources(entity).map(|source| (index.depth_of(source).unwrap_or(0), source)));
+            for source in index.sources(entity).filter(|&source| self.is_wrong(index, source)) {
+                queue.insert((depths.depth_of(source).unwrap_or(0), source));
+            }
         }
         changed
+    }
+
+    /// Whether `below` does not say of an entity what its targets ask for.
+    fn is_wrong(&self, index: &RelationIndex, entity: Entity) -> bool {
+        let is_below = index.targets(entity).any(|target| self.covers(target));
+        is_below != self.below.contains(&entity)
     }
 
     /// Whether the sources of an entity are below a root.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     expr::{Batch, Datum, DepthOrder, FieldPlan, Var, View},
-    store::BitSet,
+    store::{BitSet, DepthReader},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -428,9 +428,9 @@ impl KeptRows {
     pub(super) fn place_pending(&mut self, view: &View<'_>) {
         let this = self.rows.columns.get(Var::THIS.index());
         let (Some(levels), Some(this)) = (&mut self.levels, this) else { return };
-        let index = view.index(levels.by.relation);
+        let mut depths = DepthReader::new(view.index(levels.by.relation));
         levels.place_pending(|row| {
-            this[row as usize].entity().and_then(|this| index.depth_of(this)).unwrap_or(0)
+            this[row as usize].entity().and_then(|this| depths.depth_of(this)).unwrap_or(0)
         });
     }
 

@@ -69,7 +69,7 @@ impl DepthLists {
     }
 
     /// Puts the rows that are pending where they belong.
-    pub(super) fn place_pending(&mut self, depth_of: impl Fn(u32) -> u32) {
+    pub(super) fn place_pending(&mut self, mut depth_of: impl FnMut(u32) -> u32) {
         let mut pending = core::mem::take(&mut self.lists[PENDING]);
         for row in pending.drain(..) {
             let list = depth_of(row) as usize + 1;

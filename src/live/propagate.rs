@@ -8,7 +8,7 @@ use crate::{
     fetch,
     ops::{Followed, ensure_store, register_relation, relation_id_of},
     relation::{RelationName, TraitsError, TraversableRelation},
-    store::{PairReader, RelationIndex},
+    store::{DepthReader, PairReader, RelationIndex},
 };
 use alloc::{
     collections::{BTreeSet, VecDeque},
@@ -222,15 +222,20 @@ struct Work {
 }
 
 impl Work {
-    fn push(&mut self, index: &RelationIndex, entity: Entity) {
-        self.queue.insert((index.depth_of(entity).unwrap_or(0), entity));
+    fn push(&mut self, depths: &mut DepthReader<'_>, entity: Entity) {
+        self.queue.insert((depths.depth_of(entity).unwrap_or(0), entity));
     }
 
     /// Updates the holders. Returns the entities that have another holder or value.
-    fn update(&mut self, index: &RelationIndex, holds: impl Fn(Entity) -> bool) -> Vec<Entity> {
+    fn update(
+        &mut self,
+        index: &RelationIndex,
+        depths: &mut DepthReader<'_>,
+        holds: impl Fn(Entity) -> bool,
+    ) -> Vec<Entity> {
         let written: EntityHashSet = self.touched.drain(..).collect();
         for &entity in &written {
-            index.sources(entity).for_each(|source| self.push(index, source));
+            index.sources(entity).for_each(|source| self.push(depths, source));
         }
         let mut changed = Vec::new();
         while let Some((_, entity)) = self.queue.pop_first() {
@@ -246,7 +251,7 @@ impl Work {
             }
             changed.push(entity);
             if !holds(entity) {
-                index.sources(entity).for_each(|source| self.push(index, source));
+                index.sources(entity).for_each(|source| self.push(depths, source));
             }
         }
         changed
@@ -284,8 +289,9 @@ fn update<R: TraversableRelation, C: Component + Clone>(world: &mut World) {
     }
     let found = fetch::store(world).and_then(|store| Some(store.relation(key.relation(store)?)));
     let index = found.unwrap_or(&empty);
-    queue.iter().for_each(|&entity| work.push(index, entity));
-    let mut changed = work.update(index, |entity| world.get::<C>(entity).is_some());
+    let mut depths = DepthReader::new(index);
+    queue.iter().for_each(|&entity| work.push(&mut depths, entity));
+    let mut changed = work.update(index, &mut depths, |entity| world.get::<C>(entity).is_some());
     if !are_known {
         // Those without a holder now may have had one, which is not known any more.
         changed.append(&mut queue);

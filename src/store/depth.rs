@@ -84,10 +84,23 @@ impl Depths {
     /// Constant, unless subtrees were moved since the last [`recompute`](Self::recompute): then proportional to
     /// the number of ancestors.
     pub(crate) fn get(&self, forward: &Forward, entity: Entity) -> u32 {
+        self.get_with(forward, entity, &mut EntityHashMap::default())
+    }
+
+    /// [`get`](Self::get), with depths that were found before, to which it adds those that it finds.
+    #[inline]
+    pub(super) fn get_with(&self, forward: &Forward, entity: Entity, known: &mut EntityHashMap<u32>) -> u32 {
         if self.is_current() {
             return self.stored(forward, entity);
         }
-        let mut known: EntityHashMap<u32> = EntityHashMap::default();
+        match known.get(&entity) {
+            Some(&depth) => depth,
+            None => Self::find(forward, entity, known),
+        }
+    }
+
+    #[cold]
+    fn find(forward: &Forward, entity: Entity, known: &mut EntityHashMap<u32>) -> u32 {
         let mut stack = alloc::vec![entity];
         while let Some(&top) = stack.last() {
             let before = stack.len();

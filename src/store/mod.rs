@@ -19,6 +19,7 @@ mod bits;
 mod check;
 mod column;
 mod depth;
+mod depth_reader;
 mod fast_path;
 mod first_target;
 mod forward;
@@ -46,6 +47,7 @@ pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
 pub(crate) use column::{PairData, ValuesMut, component_label, type_ref, unpack};
+pub(crate) use depth_reader::DepthReader;
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use first_target::{
     FirstTarget, StaleSource, TableComponent, TableComponents, register_target_component,

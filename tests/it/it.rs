@@ -25,6 +25,7 @@ mod constraint_commands;
 mod constraint_meanwhile;
 mod constraint_model;
 mod debug_drawing;
+mod deep_moves;
 mod default_observers;
 mod deltas;
 mod derived_storm;

@@ -14,6 +14,7 @@ use crate::{
     },
     id::RelationId,
     relation::{Registry, Relation},
+    store::DepthReader,
 };
 use alloc::{boxed::Box, string::String, vec::Vec};
 use bevy_ecs::{entity::Entity, world::World};
@@ -459,10 +460,10 @@ impl Sorted {
 
     /// By depth, and then by place, unless they have an order of their own.
     fn sort_by_depth(&mut self, by: DepthOrder, view: &View<'_>, is_sorted: bool) {
-        let index = view.index(by.relation);
+        let mut depths = DepthReader::new(view.index(by.relation));
         let depth_and_place = |row: usize| {
             let this = self.found.columns[Var::THIS.index()][row].entity();
-            let depth = this.and_then(|this| index.depth_of(this)).unwrap_or(0);
+            let depth = this.and_then(|this| depths.depth_of(this)).unwrap_or(0);
             let location = this.filter(|_| !is_sorted).and_then(|this| view.entities.get_spawned(this).ok());
             let (table, at) = location.map_or((0, 0), |at| (at.table_id.as_u32(), at.table_row.index_u32()));
             (depth, table, at)
