@@ -7,10 +7,11 @@ use bevy_ecs::query::ReadOnlyQueryData;
 /// Terms that lead to other entities, such as [`TargetsWith`](crate::query::TargetsWith), ask for it, since two rows may lead to
 /// one entity.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` writes, but several rows may lead to one entity: write either end with `PairQuery::for_each`, hierarchies \
-               with `CascadeQuery<R, &mut C, &C>`",
-    label = "must only read",
-    note = "to read, write `&C` instead of `&mut C`"
+    message = "`{Self}` cannot be read from other entities: a term needs query data that only reads",
+    label = "not read-only query data",
+    note = "write `&C` to read a component `C`; the relation comes first, as in `Up<R, &C>`",
+    note = "several rows may lead to one entity, so that `&mut C` is refused: write either end with `PairQuery::for_each`, \
+            hierarchies with `CascadeQuery<R, &mut C, &C>`"
 )]
 pub trait SharedData: ReadOnlyQueryData {}
 

@@ -36,9 +36,9 @@ pub(super) fn declare(
         let system = system.map_or_else(String::new, |system| format!(" in system {system}"));
         panic!(
             "error[B0001]: `{term}`{system} reads {}, which the same query or a previous system parameter \
-             writes. Consider using `Without<T>` to create disjoint Queries if that is a component, reading \
-             through `PairsMut` if it is the values of pairs, or merging conflicting parameters into a `ParamSet`. \
-             See: https://bevy.org/learn/errors/b0001",
+             writes. Consider using `Without<T>` to create disjoint Queries if that is a component, `CascadeQuery` to \
+             write a component and read that of the parent, reading through `PairsMut` if it is the values of pairs, or \
+             merging conflicting parameters into a `ParamSet`. See: https://bevy.org/learn/errors/b0001",
             names(&conflicts, world)
         );
     }

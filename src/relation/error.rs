@@ -76,7 +76,7 @@ pub enum TraitsError {
         conflict: TraitConflict,
     },
     /// The relation has been used: its traits cannot change any more.
-    #[error("traits of {relation} cannot change: it has been used in a pair")]
+    #[error("traits of {relation} cannot change: it has been used in a pair; set them before its first pair")]
     Frozen {
         /// The relation.
         relation: RelationName,

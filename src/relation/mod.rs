@@ -106,7 +106,9 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `Relation`",
     label = "not a relation",
-    note = "consider annotating `{Self}` with `#[derive(Relation)]`"
+    note = "consider annotating `{Self}` with `#[derive(Relation)]`",
+    note = "if `{Self}` is an entity: the relation comes before the target, as in `insert_pair(source, Likes, target)` and \
+            `Pair(Likes, target)`; for a relation created at run time there are methods that end in `_by_id`"
 )]
 pub trait Relation: Send + Sync + Sized + 'static {
     /// Read access to values that live in a component of the source instead of the pair store.

@@ -74,7 +74,9 @@ pub enum ParseTraitsError {
         name: &'static str,
     },
     /// The trait names a type, an entity or a function, which a text cannot.
-    #[error("`{name}` cannot be read from text, where `{text}` names something of the program: {instead}")]
+    #[error(
+        "`{name}` cannot be read from text, since `{text}` names a type, an entity or a function: {instead}"
+    )]
     NotText {
         /// The trait.
         name: &'static str,
@@ -130,12 +132,12 @@ const POLICIES: &[&str] = &["Remove", "Despawn", "Refuse"];
 
 /// Traits that name something of the program, with what to write instead.
 const OF_PROGRAM: &[(&str, &str)] = &[
-    ("one_of", "add it with `one_of_id`"),
-    ("with", "add it with `with_id`"),
-    ("source", "add it with `source`"),
-    ("target", "add it with `target`"),
-    ("data", "add it with `data`"),
-    ("key", "add it with `keyed_data`"),
+    ("one_of", "call `RelationTraits::one_of_id`"),
+    ("with", "call `RelationTraits::with_id`"),
+    ("source", "call `RelationTraits::source`"),
+    ("target", "call `RelationTraits::target`"),
+    ("data", "call `RelationTraits::data`"),
+    ("key", "call `RelationTraits::keyed_data`"),
     ("validate", "only a relation type has it"),
     ("component", "only a relation type has it"),
 ];

@@ -410,9 +410,11 @@ fn refusal_of_parts(
     }
     match source {
         None => rule(term.span, "this is on no entity: write it without parentheses"),
-        Some(source) if !source.kind.is_this() => {
-            rule(source.span, "only the entity itself gets something: the source is `$this`")
-        }
+        Some(source) if !source.kind.is_this() => rule(
+            source.span,
+            "a name in parentheses is a source, and only `$this` is allowed here; write a value in braces, the variant of an \
+                 enum in quotes",
+        ),
         Some(_) => None,
     }
 }

@@ -31,7 +31,8 @@ pub(super) const MAX_TERMS: usize = 512;
 pub(super) const MAX_SCOPES: usize = 32;
 
 pub(super) const EMPTY_SCOPE: &str = "a term: a scope is not empty";
-pub(super) const LEFT_SIDE: &str = "the left side of a comparison is a variable";
+pub(super) const LEFT_SIDE: &str =
+    "the left side of a comparison is a variable or a field, such as `$x` or `Health.hp`";
 pub(super) const FIRST_DEPTH: &str = "depths count from 1, that of the target itself";
 pub(super) const EMPTY_RANGE: &str = "the range ends before it starts";
 

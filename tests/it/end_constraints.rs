@@ -355,7 +355,7 @@ fn constraints_are_written_as_text_and_not_read() {
     let error = "source(Person)".parse::<RelationTraits>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`source` cannot be read from text, where `source(Person)` names something of the program: add it with `source`"
+        "`source` cannot be read from text, since `source(Person)` names a type, an entity or a function: call `RelationTraits::source`"
     );
     assert_eq!(LivesIn::traits(), LivesIn::traits());
     assert_ne!(LivesIn::traits(), Visits::traits());

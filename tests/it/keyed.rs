@@ -451,8 +451,8 @@ fn a_key_is_written_as_text_and_not_read() {
     assert_eq!(traits.names(), ["key"]);
     assert_eq!(traits.to_string(), "key = Slot");
     let error = "exclusive, key = Slot".parse::<RelationTraits>().unwrap_err();
-    let expected = "`key` cannot be read from text, where `key = Slot` names something of the program: \
-                    add it with `keyed_data`";
+    let expected = "`key` cannot be read from text, since `key = Slot` names a type, an entity or a function: \
+                    call `RelationTraits::keyed_data`";
     assert_eq!(error.to_string(), expected);
     assert!(serde_json::to_string(&traits).unwrap_err().to_string().contains("`key` names something"));
 }

@@ -232,9 +232,9 @@ fn hostile_files_about_prefabs_are_refused_and_change_nothing() {
     let cases = [
         // One prefab by two numbers, a path that leads nowhere, that is empty, that is no prefab's.
         (text.replace("Prefab(\"Tank.turret\")", "Prefab(\"Tank\")"), "are the same in the world"),
-        (text.replace("Prefab(\"Tank\")", "Prefab(\"Tank.turret.\")"), "one is needed"),
-        (text.replace("Prefab(\"Tank\")", "Prefab(\"\")"), "one is needed"),
-        (text.replace("Prefab(\"Tank\")", "Prefab(\"Stone\")"), "one is needed"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"Tank.turret.\")"), "make each prefab once"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"\")"), "make each prefab once"),
+        (text.replace("Prefab(\"Tank\")", "Prefab(\"Stone\")"), "make each prefab once"),
     ];
     for (number, (wrong, expected)) in cases.into_iter().enumerate() {
         assert_ne!(wrong, text, "{number}");

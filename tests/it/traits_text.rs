@@ -128,28 +128,28 @@ fn an_error_names_the_trait_and_the_word_that_offends() {
         ("on_target_despawn = Remove, on_target_despawn = Despawn", "`on_target_despawn` is given twice"),
         (
             "tag, with = Few",
-            "`with` cannot be read from text, where `with = Few` names something of the program: add it with `with_id`",
+            "`with` cannot be read from text, since `with = Few` names a type, an entity or a function: call `RelationTraits::with_id`",
         ),
         (
             "with(Few, Many)",
-            "`with` cannot be read from text, where `with(Few` names something of the program: add it with `with_id`",
+            "`with` cannot be read from text, since `with(Few` names a type, an entity or a function: call `RelationTraits::with_id`",
         ),
         (
             "one_of = Few",
-            "`one_of` cannot be read from text, where `one_of = Few` names something of the program: add it with `one_of_id`",
+            "`one_of` cannot be read from text, since `one_of = Few` names a type, an entity or a function: call `RelationTraits::one_of_id`",
         ),
         (
             "data = u32",
-            "`data` cannot be read from text, where `data = u32` names something of the program: add it with `data`",
+            "`data` cannot be read from text, since `data = u32` names a type, an entity or a function: call `RelationTraits::data`",
         ),
         (
             "validate = check",
-            "`validate` cannot be read from text, where `validate = check` names something of the program: only a \
+            "`validate` cannot be read from text, since `validate = check` names a type, an entity or a function: only a \
              relation type has it",
         ),
         (
             "component",
-            "`component` cannot be read from text, where `component` names something of the program: only a relation \
+            "`component` cannot be read from text, since `component` names a type, an entity or a function: only a relation \
              type has it",
         ),
         ("symmetric, transitive", "`symmetric` contradicts `transitive`"),

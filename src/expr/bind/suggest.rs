@@ -36,7 +36,8 @@ impl Binder<'_> {
             return fault;
         }
         fault.help(
-            "a component is known by it after `register_component_name`, a relation after `register_relation`",
+            "a component is known by it after `register_component_name`, a relation after `register_relation`, an entity by \
+             its `Name`, below others by its path",
         )
     }
 

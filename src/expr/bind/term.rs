@@ -501,7 +501,7 @@ impl Binder<'_> {
         let BoundElement::Var(left) = self.element_of(&comparison.left, None, prerequisites)? else {
             return Err(Diagnostic::rule(
                 comparison.left.span,
-                "the left side of a comparison is a variable",
+                "the left side of a comparison is a variable or a field, such as `$x` or `Health.hp`",
             ));
         };
         let right = match &comparison.right {

@@ -261,8 +261,14 @@ impl ValueBuilder<'_> {
                 let units = info.iter().filter(|variant| matches!(variant, VariantInfo::Unit(_)));
                 let names: Vec<String> = units.map(|variant| format!("`{}`", variant.name())).collect();
                 let name = expected.name;
+                let in_parts = matches!(value.kind, NewValueKind::Tuple(_) | NewValueKind::Struct(_));
                 let message = match &*names {
                     [] => format!("variants with fields cannot be written, and `{name}` has no others"),
+                    [first, ..] if in_parts => format!(
+                        "a value of type `{name}` is one of {}; as a component it is written in quotes: `{name}(\"{}\")`",
+                        names.join(", "),
+                        first.trim_matches('`')
+                    ),
                     names => format!("a value of type `{name}` is one of {}", names.join(", ")),
                 };
                 Err(Diagnostic::rule(value.span, message))

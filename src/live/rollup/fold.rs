@@ -83,6 +83,12 @@ pub trait RollupFold<V>: Send + Sync + 'static {
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no value to roll up",
+    label = "not a `RollupValue`",
+    note = "implement `RollupValue` for `{Self}`: it returns the number that `Sum`, `Min` and `Max` fold",
+    note = "`Count` needs no value"
+)]
 pub trait RollupValue {
     /// The number, or `bool`.
     type Value: Copy + PartialEq + Send + Sync + 'static;

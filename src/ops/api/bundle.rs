@@ -35,6 +35,11 @@ use bevy_ecs::{
 use core::{fmt, marker::PhantomData, mem::MaybeUninit, panic::Location};
 
 /// What a [`Pair`](struct@Pair) in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the target of a pair in a bundle",
+    label = "neither an entity nor a `TypeTarget`",
+    note = "the relation comes first, then the target: `Pair(Likes, target)`, `pairs![(Likes, target)]`"
+)]
 pub trait PairTarget: Send + Sync + 'static {
     /// Inserts the pair of `relation` and this target.
     #[doc(hidden)]

@@ -107,7 +107,10 @@ pub enum LoadError {
         reason: String,
     },
     /// No relation of that name is in the world: register relation types before loading.
-    #[error("the save has pairs of `{relation}`, and no relation of that name is registered")]
+    #[error(
+        "the save has pairs of `{relation}`, and no relation of that name is registered{}",
+        if relation.contains('.') { "; if it is the path of a slot, make the prefab before loading" } else { "" }
+    )]
     UnknownRelation {
         /// The name.
         relation: String,
@@ -164,7 +167,8 @@ pub enum LoadError {
     },
     /// No prefab of the world, and nothing below one, is at that path, or several are. Make the prefabs before loading.
     #[error(
-        "entity {entity} is `{path}` of a prefab, and {count} of the world's prefabs have that: one is needed"
+        "entity {entity} of the save is the prefab `{path}`, or a part of one, and the world has {count} at that path; make \
+         each prefab once, before loading"
     )]
     Prefab {
         /// The number of the entity.
