@@ -57,12 +57,12 @@ fn unload(mut loads: Query<&mut Load>) {
 
 /// Bearers come once for each thing that they carry.
 fn weigh(mut carried: PairQuery<Carries, &mut Load, &Weight>) {
-    carried.for_each(|mut load, edge, weight| {
-        load.now += edge.value().map_or(0.0, |stack| stack.count as f32 * weight.0);
+    carried.for_each(|mut load, pair, weight| {
+        load.now += pair.value().map_or(0.0, |stack| stack.count as f32 * weight.0);
     });
 }
 
-/// Moves a part of a stack, unless it is too heavy for the one who gets it. Gives how many were moved.
+/// Moves a part of a stack, unless it is too heavy for the one who gets it. Returns how many were moved.
 fn hand_over(
     handover: Res<Handover>,
     mut stacks: PairsMut<Carries>,
