@@ -85,7 +85,7 @@ pub mod book {
     pub mod limits {}
 }
 
-/// Bundles that bring pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
+/// Bundles with pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
 pub mod bundle {
     pub use crate::ops::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
 }
@@ -121,6 +121,20 @@ pub mod error {
     pub use crate::{mirror::MirrorError, world::ReflectPairError};
 }
 
+/// An expression whose text the compiler checks.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{pair_expr, prelude::*};
+///
+/// let mut world = World::new();
+/// let ship = world.spawn(Name::new("Ship")).id();
+/// let kite = world.spawn_empty().id();
+/// world.insert_tag(kite, ship)?;
+/// let mut ships = pair_expr!("Ship").compile(&mut world)?;
+/// assert_eq!(ships.first(&world)?.and_then(|row| row.this()), Some(kite));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub use bevy_relations_macros::pair_expr;
 pub use plugin::RelationsSystems;
 pub use prelude::*;

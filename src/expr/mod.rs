@@ -1,5 +1,12 @@
 //! The query language.
 //!
+//! [`PairExpr::parse`] reads a text, [`pair_expr!`](crate::pair_expr) one that the compiler checks, and [`PairExpr::builder`] puts an
+//! expression together from calls. [`compile`](PairExpr::compile) makes a [`CompiledExpr`] for a world, which can be run any number of
+//! times; in a system, [`ExprQuery`] does both. [`live`](PairExpr::live) makes an expression that keeps its rows. The documentation of
+//! [`PairExpr`] lists the terms.
+//!
+//! # Inside
+//!
 //! An expression goes through stages, each with a type of its own. Each module imports only those before it:
 //!
 //! 1. `text`: text, or calls of [`PairExprBuilder`], become a syntax tree, in which short forms are written out and

@@ -96,6 +96,32 @@ island_event! {
 
 island_event! {
     /// Two islands became one: `On<IslandsMerged<R>>`, or `On<IslandsMerged<Wildcard>>`. The larger one keeps its id.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{islands::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct WiredTo;
+    ///
+    /// #[derive(Resource, Default)]
+    /// struct Merged(Option<(IslandId, IslandId)>);
+    ///
+    /// let mut world = World::new();
+    /// world.init_resource::<Merged>();
+    /// world.track_islands::<WiredTo>()?;
+    /// world.add_observer(|on: On<IslandsMerged<WiredTo>>, mut merged: ResMut<Merged>| merged.0 = Some((on.kept, on.gone)));
+    /// let [plant, mast, mill, house, lamp] = [(); 5].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(mast, WiredTo, plant)?;
+    /// world.insert_pair(mill, WiredTo, mast)?;
+    /// world.insert_pair(lamp, WiredTo, house)?;
+    /// let ids = [plant, lamp].map(|entity| world.islands::<WiredTo>().unwrap().island(entity).unwrap());
+    ///
+    /// world.insert_pair(house, WiredTo, mill)?;
+    /// assert_eq!(world.resource::<Merged>().0, Some((ids[0], ids[1])));
+    /// assert!(!world.islands::<WiredTo>()?.contains(ids[1]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     IslandsMerged {
         /// The island that has the members of both.
         kept,

@@ -59,6 +59,36 @@ use tracking::TrackedIslands;
 /// [`islands_by_id`](WorldIslandsExt::islands_by_id) on a world.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{islands::IslandsView, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct WiredTo;
+///
+/// #[derive(Component)]
+/// struct Power(i32);
+///
+/// /// Islands of which the power does not suffice.
+/// fn short_of_power(grids: IslandsView<'_>, power: &Query<&Power>) -> usize {
+///     let sum = |members: &[Entity]| members.iter().filter_map(|&entity| power.get(entity).ok()).map(|power| power.0).sum::<i32>();
+///     grids.iter().filter(|(_, members)| sum(members) < 0).count()
+/// }
+///
+/// let mut world = World::new();
+/// world.track_islands::<WiredTo>()?;
+/// let [plant, mill, lamp] = [5, -3, -4].map(|power| world.spawn(Power(power)).id());
+/// world.insert_pair(mill, WiredTo, plant)?;
+/// world.insert_pair(lamp, WiredTo, mill)?;
+/// let short = world.run_system_cached(
+///     |grids: bevy_relations::islands::Islands<WiredTo>, power: Query<&Power>| short_of_power(grids.view(), &power),
+/// )?;
+/// assert_eq!(short, 1);
+/// let grids = world.islands::<WiredTo>()?;
+/// assert_eq!((grids.len(), grids.size(grids.island(lamp).unwrap())), (1, 3));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct IslandsView<'w> {
     /// `None` in a system, once the resource that holds what is tracked was removed.

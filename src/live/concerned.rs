@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 /// Seeds up to this number are always worth it.
 const FEW: usize = 64;
 
-/// The rows of a source that has at most this many targets are found anew together.
+/// The rows of a source that has at most this many targets are recomputed together.
 const FEW_TARGETS: usize = 4;
 
 /// A source of facts.
@@ -47,7 +47,7 @@ struct FactReader {
     watches: Vec<(Option<Entity>, usize)>,
 }
 
-/// The values of one group's variables for which rows are found anew.
+/// The values of one group's variables for which rows are recomputed.
 #[derive(Default)]
 pub(super) struct Seeds {
     /// For a group of one variable: the entities, by their indices.

@@ -114,7 +114,7 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
 /// Call [`update`](Self::update) to bring the rows up to date; in between they stay as they were. Changes are known from the
 /// pairs themselves and from observers of the components that the expression names. Values that are written in place, in fields
 /// and names, are found by their change ticks, which takes a comparison for each entity with the component. If the pairs or
-/// components of a few entities have changed, only the rows that depend on them are found anew. Some expressions are
+/// components of a few entities have changed, only the rows that depend on them are recomputed. Some expressions are
 /// run again as a whole at each update; [`explain`](Self::explain) says which terms are the reason.
 ///
 /// Changes are recorded for two frames, and the last eight thousand changes of each relation and component longer. An
@@ -152,7 +152,7 @@ pub struct LiveExpr {
     kept: KeptRows,
     /// `None` until everything was run once, and whenever that has to be done again.
     pub(super) known: Option<WholeRun>,
-    /// All rows were found anew by the last update.
+    /// All rows were recomputed by the last update.
     ran_whole: bool,
     step_limit: Option<u64>,
     /// Still set if users' code has panicked in an update: rows may be missing, and its moves were not reported.
@@ -546,7 +546,7 @@ impl LiveExpr {
         Ok((0..len).map(row))
     }
 
-    /// Whether the last update has found all rows anew: it was the first, the expression is always run as a whole, or too
+    /// Whether the last update has recomputed all rows: it was the first, the expression is always run as a whole, or too
     /// much had changed.
     pub fn ran_whole(&self) -> bool {
         self.ran_whole
@@ -573,7 +573,7 @@ impl LiveExpr {
     }
 
     /// How the rows are kept, a line for each term: the variables whose values a change gives, so that rows with these are
-    /// found anew; whether a change has everything run again; or why everything is run again at each update.
+    /// recomputed; whether a change has everything run again; or why everything is run again at each update.
     ///
     /// That is known after the first update.
     pub fn explain(&self) -> String {

@@ -424,7 +424,7 @@ impl KeptRows {
         self.levels = by.map(DepthLists::new);
     }
 
-    /// Finds the depths of rows that were found anew.
+    /// Finds the depths of rows that were recomputed.
     pub(super) fn place_pending(&mut self, view: &View<'_>) {
         let this = self.rows.columns.get(Var::THIS.index());
         let (Some(levels), Some(this)) = (&mut self.levels, this) else { return };

@@ -12,7 +12,7 @@ struct ListPosition {
     at: u32,
 }
 
-/// Numbers of rows, a list for each depth. A row that was found anew is pending until [`place_pending`](Self::place_pending).
+/// Numbers of rows, a list for each depth. A row that was recomputed is pending until [`place_pending`](Self::place_pending).
 pub(super) struct DepthLists {
     pub(super) by: DepthOrder,
     /// The first has the rows that are pending, the next those of depth 0.
@@ -38,7 +38,7 @@ impl DepthLists {
         self.places.push(place);
     }
 
-    /// A row was found anew.
+    /// A row was recomputed.
     pub(super) fn renew(&mut self, row: u32) {
         self.take_out(row);
         self.places[row as usize] = self.put(row, PENDING);

@@ -2,7 +2,7 @@
 //!
 //! - [`PairDeltas`] and [`AnyPairDeltas`] give a system the changes of pairs since it ran last.
 //! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression, on an entity with [`NamedExpr`];
-//!   [`update`](LiveExpr::update) finds anew those that changes concern. After it, the rows are those of a run
+//!   [`update`](LiveExpr::update) recomputes those that the changes concern. After it, the rows are those of a run
 //!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
 //!   [`WorldRowEventExt::add_row_events`] triggers events for them.
 //! - [`WorldRollupExt::add_rollup`] keeps a fold over everything below an entity: sums, counts, extremes.

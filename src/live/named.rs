@@ -98,6 +98,29 @@ pub enum NamedExprError {
 }
 
 /// Updating live expressions on entities.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{
+///     expr::PairExpr,
+///     live::{NamedExpr, WorldNamedExprExt},
+///     prelude::*,
+/// };
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// let mut world = World::new();
+/// world.register_relation::<DockedTo>()?;
+/// let docked = PairExpr::parse("(DockedTo, $port)")?.live(&mut world)?;
+/// world.spawn((Name::new("docked"), NamedExpr::from(docked)));
+///
+/// let port = world.spawn_empty().id();
+/// let ship = world.spawn(Pair(DockedTo, port)).id();
+/// let entity = world.update_named_expr("docked")?;
+/// assert!(world.get::<NamedExpr>(entity).unwrap().get().unwrap().contains(ship));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait WorldNamedExprExt {
     /// [Updates](LiveExpr::update) the expression of the entity with this path, and returns the entity.
     ///

@@ -1,7 +1,7 @@
 //! Kept rows in groups and in order.
 //!
 //! Rows move when others are removed, so a group lists ids of rows, which stay. After an update, the rows that have come
-//! or were found anew are put into their groups; nothing is done for the others. In a group that is sorted, the new rows
+//! or were recomputed are put into their groups; nothing is done for the others. In a group that is sorted, the new rows
 //! are sorted and merged with the others, which are not sorted again.
 
 use super::{component_reader::ComponentReader, expr::LiveExpr, kept::KeptRows, row_ids::RowIds};
@@ -321,7 +321,7 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
 
 /// # Groups and order
 ///
-/// Rows can be kept in groups, and in order. An update moves the rows that were found anew, and those whose group or
+/// Rows can be kept in groups, and in order. An update moves the rows that were recomputed, and those whose group or
 /// place may be another; the others stay where they are.
 ///
 /// ```
@@ -410,7 +410,7 @@ impl LiveExpr {
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. The function is called when
-    /// a row is found anew, so its result should depend on the variables and fields of the row alone. By a variable:
+    /// a row is recomputed, so its result should depend on the variables and fields of the row alone. By a variable:
     /// `group_by_fn(|row| row.var("port").map(Entity::to_bits))`.
     ///
     /// # Errors

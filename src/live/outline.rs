@@ -2,7 +2,7 @@
 //!
 //! A term is about *facts*: an entity has a component or a tag, or there is a pair. If a fact comes or goes, a row
 //! can differ only if the variables of the term have the values of the fact in it. These values are a *seed*: all rows
-//! with them are found anew. So a seed may cover too many rows, but never too few:
+//! with them are recomputed. So a seed may cover too many rows, but never too few:
 //!
 //! - A term that must hold seeds all of its variables.
 //! - One that is negated, optional, alternative or in a scope seeds its source, and the variables that are written before

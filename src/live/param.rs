@@ -36,8 +36,8 @@ use core::{fmt, mem};
 /// The rows of an expression, kept from run to run of a system, together with typed data of the entity that each is
 /// about: a system parameter.
 ///
-/// When the system runs, the rows are those of a run from scratch, as with an [`ExprQuery`]; but only those are found
-/// anew that depend on what has changed since it ran last, as with a [`LiveExpr`]. Each system has rows of its own.
+/// When the system runs, the rows are those of a run from scratch, as with an [`ExprQuery`]; but only those are
+/// recomputed that depend on what has changed since it ran last, as with a [`LiveExpr`]. Each system has rows of its own.
 ///
 /// In the book: [Live queries](crate::book::live).
 ///
@@ -279,7 +279,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// variables, also those without a name, has not come, even if its fields have changed.
     ///
     /// # Complexity
-    /// O(rows that were found anew) the first time in a run.
+    /// O(rows that were recomputed) the first time in a run.
     pub fn entered(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
         let entered = &self.rows.live.moves().expect(TRACKED).entered;
         let row = self.reader(entered);
@@ -300,7 +300,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// Whether a row has come or gone since this system ran last, or a row [has changed](Self::row_changed).
     ///
     /// # Complexity
-    /// O(rows that were found anew); if these are as before, O(fields of all rows), to compare their ticks.
+    /// O(rows that were recomputed); if these are as before, O(fields of all rows), to compare their ticks.
     pub fn changed(&self) -> bool {
         let moved = self.rows.any_moved() && {
             let NetMoves { entered, left, altered } = self.rows.net();
@@ -333,7 +333,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         row.changed_tick(field).is_some_and(|tick| self.query.is_new(tick))
     }
 
-    /// Whether all rows were found anew for this run; see [`LiveExpr::ran_whole`].
+    /// Whether all rows were recomputed for this run; see [`LiveExpr::ran_whole`].
     pub fn ran_whole(&self) -> bool {
         self.rows.live.ran_whole()
     }

@@ -139,7 +139,7 @@ fn read_pairs(
 /// # Groups and order
 ///
 /// As for [`LiveExpr`](super::LiveExpr#groups-and-order): rows are kept in groups and in order, and only those move that were
-/// found anew, or whose group or place may be another. The system asks for them in each run, as with [`ExprQuery`];
+/// recomputed, or whose group or place may be another. The system asks for them in each run, as with [`ExprQuery`];
 /// they are kept from run to run as long as it asks for the same. A function that holds values, such as a closure with
 /// captures, counts as another one each time: then all rows are put in order again.
 ///
@@ -207,7 +207,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     }
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. The function is called when a row is
-    /// found anew, so its result should depend on the variables and fields of the row alone.
+    /// recomputed, so its result should depend on the variables and fields of the row alone.
     ///
     /// # Errors
     /// As there.

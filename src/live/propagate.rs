@@ -33,6 +33,29 @@ use thiserror::Error;
 /// As the component is immutable, `On<Insert<Propagated<..>>>` is triggered for every new holder and value.
 ///
 /// In the book: [Live queries](crate::book::live).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component, Clone, PartialEq, Debug)]
+/// struct Team(u8);
+///
+/// /// The team of every entity: its own, or else that of the nearest ancestor that has one.
+/// fn teams(entities: Query<(Option<&Team>, Option<&Propagated<ChildOf, Team>>)>) -> Vec<Team> {
+///     entities.iter().filter_map(|(own, above)| own.or(above.map(Propagated::get))).cloned().collect()
+/// }
+///
+/// let mut world = World::new();
+/// world.propagate::<ChildOf, Team>()?;
+/// let base = world.spawn(Team(1)).id();
+/// let turret = world.spawn(ChildOf(base)).id();
+/// world.update_propagation();
+/// let above = world.get::<Propagated<ChildOf, Team>>(turret).unwrap();
+/// assert_eq!((above.get(), above.holder()), (&Team(1), base));
+/// assert_eq!(world.run_system_cached(teams)?, [Team(1), Team(1)]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore)]
 #[component(on_insert = note_change::<R, C>, on_remove = note_change::<R, C>)]

@@ -13,7 +13,7 @@ pub(super) struct RowIds {
     /// By id; [`NONE`] if the row has gone.
     rows: Vec<u32>,
     free: Vec<u32>,
-    /// The ids of rows that were found anew, some of them several times.
+    /// The ids of rows that were recomputed, some of them several times.
     pub(super) came: Vec<u32>,
     /// The ids of rows that went. They are not given to others until [`free_removed`](Self::free_removed).
     pub(super) went: Vec<u32>,

@@ -94,5 +94,28 @@ pub(crate) struct Tagged;
 pub struct Prefab;
 
 /// Stands for every relation: `On<PairInserted<Wildcard>>` observes them all.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, relation::Wildcard};
+///
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// #[derive(Resource, Default)]
+/// struct Inserted(usize);
+///
+/// let mut world = World::new();
+/// world.init_resource::<Inserted>();
+/// world.add_observer(|_: On<PairInserted<Wildcard>>, mut inserted: ResMut<Inserted>| inserted.0 += 1);
+/// let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ann, Likes, ben)?;
+/// world.insert_pair(ann, Owes(5), ben)?;
+/// assert_eq!(world.resource::<Inserted>().0, 2);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Wildcard;

@@ -13,7 +13,8 @@ use core::{
 /// A value whose type is known at run time only.
 pub(crate) type BoxedValue = Box<dyn Any + Send + Sync>;
 
-/// Where a value is about to be stored; given to [`Relation::validate`](super::Relation::validate).
+/// Where a value is about to be stored; given to [`Relation::validate`](super::Relation::validate). For an example see
+/// [`PairRefusal`].
 pub struct PairContext<'w> {
     /// The world as it is before the insertion.
     pub world: &'w World,
@@ -34,6 +35,36 @@ impl fmt::Debug for PairContext<'_> {
 }
 
 /// Why [`Relation::validate`](super::Relation::validate) does not accept a value.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{
+///     prelude::*,
+///     relation::{PairContext, PairRefusal},
+/// };
+///
+/// #[derive(Component)]
+/// struct Jail;
+///
+/// /// Nothing is lent to who is in jail.
+/// #[derive(Relation)]
+/// #[relation(validate = check)]
+/// struct Owes(u32);
+///
+/// fn check(owes: &mut Owes, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
+///     if pair.world.entity(pair.source).contains::<Jail>() {
+///         return Err(PairRefusal::new(format!("{} coins are too many for a prisoner", owes.0)));
+///     }
+///     Ok(())
+/// }
+///
+/// let mut world = World::new();
+/// let [bank, ann, ben] = [world.spawn_empty().id(), world.spawn_empty().id(), world.spawn(Jail).id()];
+/// world.insert_pair(ann, Owes(5), bank)?;
+/// let error = world.insert_pair(ben, Owes(5), bank).unwrap_err();
+/// assert!(error.to_string().ends_with("was refused: 5 coins are too many for a prisoner"));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PairRefusal(Cow<'static, str>);
 
@@ -66,7 +97,26 @@ impl core::error::Error for PairRefusal {}
 
 /// A value of a run-time relation that is known by reflection only, for example one made by a script.
 ///
-/// Declare it with [`RelationTraits::reflected_data`](super::RelationTraits::reflected_data).
+/// Declare it with [`RelationTraits::reflected_data`](super::RelationTraits::reflected_data). Only a value that stands for a
+/// registered type can be written with serde: of a dynamic value, set the represented type.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_reflect::structs::DynamicStruct;
+/// use bevy_relations::{prelude::*, relation::ReflectedData};
+///
+/// let mut world = World::new();
+/// let trusts = world.spawn_relation("Trusts", RelationTraits::new().reflected_data())?;
+/// let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// let mut value = DynamicStruct::default();
+/// value.insert("since", 1998_u32);
+/// world.insert_pair_value_by_id(ann, (trusts, ben), ReflectedData(Box::new(value)))?;
+///
+/// let ReflectedData(value) = world.pair_value_by_id(ann, (trusts, ben)).unwrap();
+/// let since = value.reflect_ref().as_struct()?.field("since").unwrap();
+/// assert_eq!(since.try_downcast_ref(), Some(&1998_u32));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[cfg(feature = "bevy_reflect")]
 pub struct ReflectedData(pub Box<dyn bevy_reflect::PartialReflect>);
 

@@ -1,12 +1,8 @@
-//! What a relation is: the [`Relation`] trait that a Rust type implements to become one, the traits declared
-//! about it ([`RelationTraits`]), and the registry of all relations of a world.
+//! Declaring relations: the [`Relation`] trait that a Rust type implements, and the traits of a relation ([`RelationTraits`]).
 //!
-//! A relation is always an entity. For a Rust type that entity is made when the type is first used; a
-//! run-time relation is any entity used in the first position of a pair. Facts about a relation are declared
-//! once, before its first pair, and then hold for as long as the relation lives.
-//!
-//! A new relation trait goes here: its flag and its contradictions into `traits.rs`, the attribute into the
-//! derive macro, and the rule itself into `ops::mutate::plan`, the one place that decides what an insertion means.
+//! A relation is always an entity. For a Rust type that entity is spawned when the type is first used; a run-time relation is
+//! any entity in the first position of a pair. Traits are declared before the first pair, and do not change while the relation
+//! exists.
 
 mod builtin;
 mod column;

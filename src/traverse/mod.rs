@@ -24,7 +24,7 @@ pub(crate) use search::{Known, Limits, Memo, OnlyWay, Search, VisitedSet, follow
 pub(crate) use select::{Relations, SelectIter};
 pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};
 
-/// Which way to follow pairs.
+/// Which way to follow pairs. [`trigger_along`](crate::WorldPairExt::trigger_along) takes one, and has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Up, from source to target: to parents, bases, carriers.

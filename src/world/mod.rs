@@ -134,7 +134,22 @@ pub trait WorldPairExt: sealed::Sealed {
         value: impl Send + Sync + 'static,
     ) -> Result<(), InsertPairError>;
 
-    /// Inserts several pairs of one source, in order. Those that are refused do not keep the others out.
+    /// Inserts several pairs of one source, in order. Those that are refused do not keep the others out. Of an exclusive relation,
+    /// and of pairs with one key, the last one stays; [`replace_targets`](Self::replace_targets) refuses several instead.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Carries(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let [hero, arrow, rope, lost] = [(); 4].map(|()| world.spawn_empty().id());
+    /// world.despawn(lost);
+    /// let error = world.insert_pairs(hero, [(Carries(20), arrow), (Carries(1), lost), (Carries(1), rope)]).unwrap_err();
+    /// assert_eq!(error.refused.len(), 1);
+    /// assert_eq!(world.pairs::<Carries>().target_count(hero), 2);
+    /// ```
     ///
     /// # Errors
     /// What was refused, and why, by the place in `pairs`.
@@ -175,7 +190,7 @@ pub trait WorldPairExt: sealed::Sealed {
         pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
     ) -> Result<(), InsertPairsError>;
 
-    /// Removes the pair with exactly this target. True if it was there.
+    /// Removes the pair with exactly this target. Returns whether it was there.
     ///
     /// # Complexity
     /// Constant on average, whatever the number of sources or targets.
@@ -280,7 +295,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// `(*, tag)` fits what has the tag. Returns the number of those that had the pair.
     ///
     /// # Errors
-    /// If a policy `Refuse` stands in the way of one of them. Nothing has changed then.
+    /// If a policy `Refuse` forbids one of these despawns. Nothing has changed then.
     fn despawn_sources(&mut self, pair: impl Into<PairId>) -> Result<usize, DespawnError>;
 
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its
@@ -289,7 +304,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// the root goes last.
     ///
     /// # Errors
-    /// If the entity is dead, or a policy stands in the way. Nothing has changed then.
+    /// If the entity is dead, or a policy `Refuse` forbids the despawn. Nothing has changed then.
     fn despawn_with_dependents(&mut self, entity: Entity) -> Result<(), DespawnError>;
 
     /// The entities that [`despawn_with_dependents`](Self::despawn_with_dependents) would despawn, in its order:
@@ -310,7 +325,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If the entity is dead, or a policy stands in the way: what `despawn_with_dependents` would return.
+    /// If the entity is dead, or a policy `Refuse` forbids the despawn: what `despawn_with_dependents` would return.
     ///
     /// # Complexity
     /// O(entities that would be despawned + their pairs). It takes `&mut self` to mark the entities that it visits.
@@ -332,7 +347,7 @@ pub trait WorldPairExt: sealed::Sealed {
     /// See [`InsertPairError`].
     fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError>;
 
-    /// Takes a tag away. True if it was there.
+    /// Removes a tag. Returns whether `source` had it.
     fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool;
 
     /// Registers relation type `R`, as its first use does, and returns its entity.

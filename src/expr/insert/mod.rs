@@ -86,8 +86,8 @@ pub trait WorldExprExt: sealed::Sealed {
     /// `true` and `false`, `None`, variants of enums without fields by their names, entities by path or `#bits`, and
     /// structs, tuple structs, tuples and options of such values: in braces with the names of their fields, or in
     /// parentheses. A name in parentheses behind a component is read as a source, as in queries, and only `$this` is
-    /// allowed there; to give a name as the value, write braces: `Slot { 0: Head }`. Lists, maps, variants with fields,
-    /// and the values of Bevy's relationships cannot be written.
+    /// allowed there; to give a name as the value, write braces: `Slot { 0: Head }`. A component that is itself an enum has its variant
+    /// in quotes: `Mood("Angry")`. Lists, maps, variants with fields, and the values of Bevy's relationships cannot be written.
     ///
     /// Components and tags are inserted in the order in which they are written, then all pairs at once. Pairs are checked
     /// before anything is inserted, with the components that the entity will have;

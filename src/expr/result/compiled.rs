@@ -41,6 +41,31 @@ impl PairExpr {
 /// itself when the world has changed so much that another would be better.
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{expr::PairExpr, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// let mut world = World::new();
+/// world.register_relation::<DockedTo>()?;
+/// let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+/// let kite = world.spawn(Pair(DockedTo, oslo)).id();
+/// let gull = world.spawn(Pair(DockedTo, hull)).id();
+///
+/// let mut docked = PairExpr::parse("(DockedTo, $port)")?.compile(&mut world)?;
+/// assert_eq!(docked.count(&world)?, 2);
+/// docked.set_var(&world, "port", hull)?;
+/// assert_eq!(docked.first(&world)?.and_then(|row| row.this()), Some(gull));
+///
+/// docked.clear_vars();
+/// world.despawn(gull);
+/// let row = docked.first(&world)?.expect("the kite is still docked");
+/// assert_eq!((row.this(), row.var("port")), (Some(kite), Some(oslo)));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct CompiledExpr {
     executor: Executor,
     order: RowOrder,

@@ -50,7 +50,8 @@ use serde::{
 /// | `value` | the value of the component or of the pair, by reflection |
 ///
 /// Of the last three those are left out that there are not. Fields marked `[out]` or `[none]` have no value, nor have
-/// those of types that are not registered.
+/// those of types that are not registered. A [`ReflectedData`](crate::relation::ReflectedData) with a dynamic value that stands for no
+/// type cannot be written: the row is an error, unless values are [left out](Self::without_values).
 ///
 /// Names are written as in expressions, so that they can be put into one: entities as paths, also inside of values,
 /// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity
@@ -64,7 +65,6 @@ use serde::{
 /// # use bevy_relations::{expr::{PairExpr, RowSerializer}, prelude::*};
 /// # let mut world = World::new();
 /// # let docked_to = world.spawn_relation("DockedTo", RelationTraits::new()).unwrap();
-/// # world.entity_mut(docked_to).insert(Name::new("DockedTo"));
 /// # let [kite, earth] = ["Kite", "Earth"].map(|name| world.spawn(Name::new(name)).id());
 /// # world.insert_pair_by_id(kite, (docked_to, earth)).unwrap();
 /// # let types = TypeRegistry::new();

@@ -153,6 +153,29 @@ floats!(f32 f64);
 /// up over time; where an entity has thousands of sources, integers (of grams, of cents) are faster.
 ///
 /// In the book: [Live queries](crate::book::live).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// /// In grams, so that sums are exact.
+/// #[derive(Component)]
+/// struct Weight(u64);
+///
+/// impl RollupValue for Weight {
+///     type Value = u64;
+///     fn rollup_value(&self) -> u64 { self.0 }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Weight, Sum>()?;
+/// let bag = world.spawn_empty().id();
+/// world.spawn((Weight(1500), ChildOf(bag)));
+/// world.spawn((Weight(250), ChildOf(bag)));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Weight, Sum>>(bag).unwrap().get(), &1750);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Sum(());
 
 /// The number of values, whatever they are: of entities below that have the component, as `u64`.
@@ -234,6 +257,30 @@ pub struct All(());
 /// # Complexity
 /// Values that change cost a step per pair above them. When pairs come or go, each entity above them is folded again
 /// from everything below it.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(traversable)]
+/// struct PartOf;
+///
+/// #[derive(Component)]
+/// struct Bolt;
+///
+/// let mut world = World::new();
+/// world.add_rollup::<PartOf, Bolt, Count>()?;
+/// world.add_rollup::<PartOf, Bolt, Distinct<Count>>()?;
+/// let ship = world.spawn_empty().id();
+/// let [hull, mast] = [(); 2].map(|()| world.spawn(Pair(PartOf, ship)).id());
+/// // One bolt holds both parts.
+/// world.spawn((Bolt, pairs![(PartOf, hull), (PartOf, mast)]));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<PartOf, Bolt, Count>>(ship).unwrap().get(), &2);
+/// assert_eq!(world.get::<Rollup<PartOf, Bolt, Distinct<Count>>>(ship).unwrap().get(), &1);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Distinct<F>(PhantomData<fn() -> F>);
 
 impl<V: RollupValue<Value: SumNumber>> RollupFold<V> for Sum {

@@ -26,6 +26,28 @@ use core::{fmt, marker::PhantomData, ops::Deref};
 /// is triggered for every new result.
 ///
 /// In the book: [Live queries](crate::book::live).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Soldier;
+///
+/// /// Armies that are not empty: others have no rollup.
+/// fn report(armies: Query<(&Name, &Rollup<ChildOf, Soldier, Count>)>) -> Vec<String> {
+///     armies.iter().map(|(name, soldiers)| format!("{name}: {}", soldiers.get())).collect()
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Soldier, Count>()?;
+/// let [north, _south] = ["north", "south"].map(|name| world.spawn(Name::new(name)).id());
+/// let unit = world.spawn(ChildOf(north)).id();
+/// world.spawn_batch((0..3).map(|_| (Soldier, ChildOf(unit))));
+/// world.update_rollups();
+/// assert_eq!(world.run_system_cached(report)?, ["north: 3"]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Component)]
 #[component(immutable, clone_behavior = Ignore)]
 #[component(on_insert = note_change::<R, V, F>, on_remove = note_change::<R, V, F>)]
@@ -145,7 +167,7 @@ mod sealed {
 /// and removed trigger Bevy's events; those that are written in place are found by their change ticks, which is
 /// O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids this,
 /// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
-/// remembered, everything is folded anew.
+/// remembered, everything is folded again.
 pub trait WorldRollupExt: sealed::Sealed {
     /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
     ///

@@ -21,7 +21,7 @@ use core::{marker::PhantomData, mem::take};
 /// What is kept of one rollup.
 #[derive(Resource)]
 pub(super) struct State<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> {
-    /// Taken out during an update. If a fold panics, everything is folded anew.
+    /// Taken out during an update. If a fold panics, everything is folded again.
     work: Work<V, F>,
     /// Entities whose components may differ from their results.
     pub(super) unwritten: VecDeque<Entity>,

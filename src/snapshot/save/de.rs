@@ -40,8 +40,8 @@ impl<'a> SavedPairsDeserializer<'a> {
         Self { types: Types { registered: types, aliases: &[] } }
     }
 
-    /// Lets values be stored under a former type path. Each alias is the former path and that of now. If that is a former path too,
-    /// it leads on.
+    /// Reads values that are stored under a former type path. Each alias is the former path and the present one, which may be a
+    /// former path itself: aliases are followed to the last one.
     ///
     /// ```
     /// # use bevy_reflect::{Reflect, TypeRegistry};

@@ -21,7 +21,7 @@ pub(super) struct SaveFormat {
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
 pub trait WorldSaveExt {
-    /// Lets saves name a relation by a former name. If the name of now is a former name too, that leads on.
+    /// Lets saves refer to a relation by a former name. `now` may be a former name itself: aliases are followed to the last one.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -39,6 +39,50 @@ pub trait WorldSaveExt {
     /// A value is read as the type that it was saved with. If the fields of a type have changed, keep the old type
     /// registered under its old path, with `#[type_path = ".."]` and `#[type_name = ".."]`, and convert the values. For a type that has
     /// another path and is else the same, [`with_type_aliases`](super::SavedPairsDeserializer::with_type_aliases) is enough.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+    /// # use bevy_reflect::Reflect;
+    /// # use bevy_relations::{prelude::*, snapshot::*};
+    /// # use serde::de::DeserializeSeed;
+    /// /// As it was in version 1, under the path that it had.
+    /// #[derive(Reflect)]
+    /// #[type_path = "game"]
+    /// #[type_name = "Owes"]
+    /// struct OwesV1(u32);
+    ///
+    /// #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    /// #[type_path = "game::debts"]
+    /// struct Owes {
+    ///     gold: u32,
+    ///     interest: u32,
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// # world.init_resource::<AppTypeRegistry>();
+    /// # let types = world.resource::<AppTypeRegistry>().clone();
+    /// types.write().register::<OwesV1>();
+    /// types.write().register::<Owes>();
+    /// world.register_relation::<Owes>()?;
+    /// world.set_save_version(2, |saved, _version| {
+    ///     for pair in saved.relations.iter_mut().flat_map(|relation| &mut relation.pairs) {
+    ///         let old = pair.value.as_ref().and_then(|value| value.try_downcast_ref::<OwesV1>());
+    ///         if let Some(&OwesV1(gold)) = old {
+    ///             pair.value = Some(Box::new(Owes { gold, interest: 0 }));
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// });
+    ///
+    /// let old = r#"(format: 1, version: 1, all_relations: false, sources: None,
+    ///     entities: [Entity(id: 0, name: None), Entity(id: 1, name: None)],
+    ///     relations: [(name: "Owes", pairs: [(0, 1, Some({"game::Owes": (5)}))], orders: [])])"#;
+    /// let mut file = ron::Deserializer::from_str(old)?;
+    /// let loaded = SavedPairsDeserializer::new(&types.read()).deserialize(&mut file)?.load(&mut world)?;
+    /// let [ann, ben] = loaded.entities[..] else { panic!("there are two") };
+    /// assert_eq!(world.pair_value::<Owes>(ann, ben), Some(&Owes { gold: 5, interest: 0 }));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn set_save_version(
         &mut self,
         version: u32,

@@ -14,6 +14,31 @@ use serde::{
 /// Writes [`SavedPairs`] with any format of serde.
 ///
 /// Equal saves are written equally, unless values have maps or sets without an order in them.
+///
+/// ```
+/// use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+/// use bevy_relations::{prelude::*, snapshot::*};
+/// use serde::de::DeserializeSeed;
+///
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// world.init_resource::<AppTypeRegistry>();
+/// let types = world.resource::<AppTypeRegistry>().clone();
+/// let ann = world.spawn(SaveId(1)).id();
+/// let ben = world.spawn((SaveId(2), Pair(Likes, ann))).id();
+///
+/// let saved = PairSnapshot::take(&mut world, PairFilter::none().relation::<Likes>())?.to_saved(&world)?;
+/// let json = serde_json::to_string(&SavedPairsSerializer::new(&saved, &types.read()))?;
+/// assert!(json.ends_with(r#""relations":[{"name":"Likes","pairs":[[1,0,null]],"orders":[]}]}"#));
+///
+/// world.remove_pairs::<Likes>(ben);
+/// let mut reader = serde_json::Deserializer::from_str(&json);
+/// SavedPairsDeserializer::new(&types.read()).deserialize(&mut reader)?.load(&mut world)?;
+/// assert!(world.has_pair::<Likes>(ben, ann));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct SavedPairsSerializer<'a> {
     saved: &'a SavedPairs,
