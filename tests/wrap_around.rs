@@ -45,6 +45,37 @@ mod field {
     }
 }
 
+/// A value that is written in place, and a component that is to show it.
+#[cfg(feature = "bevy_reflect")]
+mod mirror {
+    use super::*;
+    use bevy_ecs::system::RunSystemOnce;
+    use bevy_reflect::Reflect;
+    use bevy_relations::mirror::{MirroredPairs, WorldMirrorExt};
+
+    #[derive(Relation, Reflect, Clone, PartialEq)]
+    struct Owes(u32);
+
+    /// An entity that owes something, which was written after its component was.
+    pub(super) fn debtor(world: &mut World) -> Entity {
+        world.mirror_pairs::<Owes>().unwrap();
+        let bank = world.spawn_empty().id();
+        let debtor = world.spawn(Pair(Owes(1), bank)).id();
+        world.maintain_pairs();
+        assert_eq!(shown(world, debtor), [1]);
+        world
+            .run_system_once(|mut debts: PairsMut<Owes>| debts.for_each_mut(|_, _, mut owes| owes.0 = 2))
+            .unwrap();
+        debtor
+    }
+
+    /// What the component shows.
+    pub(super) fn shown(world: &World, debtor: Entity) -> Vec<u32> {
+        let pairs = world.get::<MirroredPairs<Owes>>(debtor).unwrap();
+        pairs.targets().map(|bank| pairs.get(bank).unwrap().0).collect()
+    }
+}
+
 #[test]
 fn an_old_pair_does_not_become_new_and_an_index_misses_no_change_when_the_counter_wraps_around() {
     let mut world = World::new();
@@ -53,7 +84,7 @@ fn an_old_pair_does_not_become_new_and_an_index_misses_no_change_when_the_counte
     world.insert_pair(a, Likes, b).unwrap();
     assert_eq!(world.run_system(news).unwrap(), [[a], [a]]);
     #[cfg(feature = "bevy_reflect")]
-    let mut indexed = field::index(&mut world);
+    let (mut indexed, debtor) = (field::index(&mut world), mirror::debtor(&mut world));
     for _ in 0..=u32::MAX / CHECK_TICK_THRESHOLD {
         for _ in 0..CHECK_TICK_THRESHOLD {
             world.increment_change_tick();
@@ -64,5 +95,9 @@ fn an_old_pair_does_not_become_new_and_an_index_misses_no_change_when_the_counte
     world.insert_pair(b, Likes, a).unwrap();
     assert_eq!(world.run_system(news).unwrap(), [[b], [b]]);
     #[cfg(feature = "bevy_reflect")]
-    assert_eq!(indexed.count(&world), Ok(2));
+    {
+        assert_eq!(indexed.count(&world), Ok(2));
+        world.maintain_pairs();
+        assert_eq!(mirror::shown(&world, debtor), [2]);
+    }
 }

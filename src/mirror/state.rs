@@ -39,8 +39,9 @@ pub(super) struct Mirror {
     pub(super) moved: EntityHashSet,
     /// Clones that are being made: a component that another of their components brings along does not say what their pairs are.
     pub(super) cloned: EntityHashSet,
-    /// How often values had been borrowed to be written in place, and the tick at which that was read.
-    pub(super) write_borrows: (u64, Tick),
+    /// How often values had been borrowed to be written in place, the tick at which that was read, and how often ticks had been
+    /// clamped by then.
+    pub(super) write_borrows: (u64, Tick, u32),
     /// If another world decides the pairs: what has arrived and is not, or not in full, what the pairs are.
     ///
     /// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives

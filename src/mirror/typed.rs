@@ -112,7 +112,9 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
 /// Notes the pairs whose values were written in place since the last call.
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
     let kind = kind_of::<MirroredPairs<R>>();
-    let Some((seen, since)) = mirror(world, kind).map(|mirror| mirror.write_borrows) else { return };
+    let Some((seen, since, checks_before)) = mirror(world, kind).map(|mirror| mirror.write_borrows) else {
+        return;
+    };
     let Some(values) = fetch::values::<R>(world).filter(|values| values.write_borrows() != seen) else {
         return;
     };
@@ -123,17 +125,18 @@ fn note_written_values<R: MirroredRelation>(world: &mut World) {
     else {
         return;
     };
-    let index = store.relation(id);
+    let (index, checks) = (store.relation(id), store.tick_checks());
+    let are_comparable = checks.wrapping_sub(checks_before) <= 1;
     let is_newer = |source, target| {
         let tick = index.row(source, target).and_then(|row| values.changed(row));
-        tick.is_some_and(|tick| tick.is_newer_than(since, now))
+        tick.is_some_and(|tick| !are_comparable || tick.is_newer_than(since, now))
     };
     let written: Vec<Entity> =
         index.iter().filter(|&(source, target)| is_newer(source, target)).map(|(source, _)| source).collect();
     // What is written from now on has a later tick.
     world.increment_change_tick();
     with(world, kind, |mirror| {
-        mirror.write_borrows = (write_borrows, now);
+        mirror.write_borrows = (write_borrows, now, checks);
         mirror.due.extend(written.into_iter().map(Due::from));
     });
 }

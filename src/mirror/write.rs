@@ -49,7 +49,7 @@ pub(super) fn start(world: &mut World, kind: Kind, in_scenes: bool) {
         applying: None,
         moved: EntityHashSet::default(),
         cloned: EntityHashSet::default(),
-        write_borrows: (0, tick),
+        write_borrows: (0, tick, 0),
         unmet: BTreeMap::new(),
         waiting: VecDeque::new(),
     });

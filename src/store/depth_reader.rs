@@ -18,7 +18,7 @@ impl<'a> DepthReader<'a> {
     /// [`RelationIndex::depth_of`].
     ///
     /// # Complexity
-    /// Constant, unless subtrees were moved since depths were settled: then proportional to the number of ancestors that no call before
+    /// Constant, unless subtrees were moved since depths were recomputed: then proportional to the number of ancestors that no call before
     /// has visited.
     #[inline]
     pub(crate) fn depth_of(&mut self, entity: Entity) -> Option<u32> {
