@@ -87,7 +87,7 @@ enum Format {
 /// Entities come in the order of their index, then pairs relation by relation, by the index of the source, its targets
 /// in their order: the same world gives the same text.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 ///
 /// # Complexity
 /// Displaying takes a step per pair of the selected relations, and sorts the entities that are drawn.

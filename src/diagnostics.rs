@@ -59,7 +59,7 @@ fn path(name: &str, what: &str) -> DiagnosticPath {
 ///
 /// It counts the pairs of `ChildOf`, too, so that an [index](crate::RelationsPlugin) of them is kept.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 ///
 /// # Complexity
 /// O(relations) in each frame.

@@ -48,7 +48,7 @@ use core::any::TypeId;
 /// Draws lines between the ends of pairs: of the relations, and by the rules, that [`RelationsOverlay`] says. It needs
 /// `GizmoPlugin`, which is one of Bevy's default plugins.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 pub struct RelationsOverlayPlugin;
 
 impl Plugin for RelationsOverlayPlugin {
@@ -65,7 +65,7 @@ pub struct OverlayGizmos;
 
 /// Which pairs are drawn, and how.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 #[derive(Resource)]
 pub struct RelationsOverlay {
     /// Whether the names of relations are written at lines, and those of entities at their ends.

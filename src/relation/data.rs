@@ -140,6 +140,15 @@ pub(crate) fn reflected_value<'a>(
     Some(reflect.as_reflect(value)?.as_partial_reflect())
 }
 
+/// Whether serde can write a value: it stands for a type that is registered.
+#[cfg(feature = "serialize")]
+pub(crate) fn is_serializable(
+    types: &bevy_reflect::TypeRegistry,
+    value: &dyn bevy_reflect::PartialReflect,
+) -> bool {
+    value.get_represented_type_info().is_some_and(|info| types.contains(info.type_id()))
+}
+
 /// Where a relation type, and the values of its pairs, were found the last time, in whichever world. A guess that is
 /// always checked.
 pub struct RelationHint {

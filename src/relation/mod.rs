@@ -35,6 +35,8 @@ pub use traits::RelationTraits;
 pub(crate) use column::{ColumnRef, ErasedColumn, Value, if_fields};
 pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;
+#[cfg(feature = "serialize")]
+pub(crate) use data::is_serializable;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use data::reflected_value;
 pub(crate) use key::{KeyRef, NamedKey, listed};

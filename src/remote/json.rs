@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     expr::{Row, RowSerializer, WrittenNames, bits},
-    relation::{ReflectedData, reflected_value},
+    relation::{ReflectedData, is_serializable, reflected_value},
     system_param::any_pair_value,
 };
 use bevy_ecs::{entity::Entity, world::World};
@@ -260,10 +260,11 @@ struct PairValue<'a> {
 }
 
 impl<'a> PairValue<'a> {
-    /// `None` if its type is not registered.
+    /// `None` if its type is not registered, or it stands for no type.
     fn new(value: &'a dyn Any, types: &'a TypeRegistry, names: WrittenNames<'a>) -> Option<Self> {
         let is_typed = value.is::<ReflectedData>();
-        Some(Self { value: reflected_value(types, value)?, is_typed, types, names })
+        let value = reflected_value(types, value).filter(|&value| is_serializable(types, value))?;
+        Some(Self { value, is_typed, types, names })
     }
 }
 

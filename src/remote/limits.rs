@@ -6,7 +6,7 @@ use core::time::Duration;
 
 /// What requests may cost. A resource: it may be changed while the app runs.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 ///
 /// ```
 /// # use bevy_app::prelude::*;

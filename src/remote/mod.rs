@@ -98,7 +98,7 @@ use std::string::ToString;
 ///
 /// Requests may be about any relation, so that an [index](crate::RelationsPlugin) of children is kept.
 ///
-/// In the book: [Asking a running app](crate::book::remote).
+/// In the book: [Querying a running app](crate::book::remote).
 ///
 /// # Panics
 /// If the app is started without a `RemotePlugin`.

@@ -4,9 +4,11 @@ use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
 use bevy_reflect::{PartialReflect, Reflect, structs::DynamicStruct, tuple_struct::DynamicTupleStruct};
 use bevy_relations::{
     error::{InsertPairError, ReflectPairError},
+    expr::{PairExpr, RowSerializer},
     id::Slot,
     prelude::*,
     relation::{PairContext, PairRefusal, ReflectedData},
+    snapshot::{PairFilter, PairSnapshot, SaveError, SavedPairsSerializer},
     world::WorldReflectPairExt,
 };
 
@@ -124,4 +126,37 @@ fn values_of_run_time_relations_are_of_any_type() {
     let ReflectedData(value) = world.pair_value_by_id::<ReflectedData>(ann, (script, ben)).unwrap();
     assert_eq!(value.try_downcast_ref::<Owes>(), Some(&Owes { coins: 4 }));
     world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_value_that_stands_for_no_registered_type_is_left_out_of_rows_and_refused_by_saves() {
+    #[derive(Reflect)]
+    struct Unregistered;
+
+    let (mut world, ann, pair) = world();
+    let (_, ben) = pair.entities().unwrap();
+    let script = world.spawn_relation("script", RelationTraits::new().reflected_data()).unwrap();
+    let types = world.resource::<AppTypeRegistry>().clone();
+    let values: [(Box<dyn PartialReflect>, _); 3] = [
+        (Box::new(Owes { coins: 4 }), None),
+        (coins(1_u32), Some("bevy_reflect::DynamicStruct")),
+        (Box::new(Unregistered), Some("it::reflected::Unregistered")),
+    ];
+    for (value, refused) in values {
+        world.insert_pair_value_by_id(ann, (script, ben), ReflectedData(value)).unwrap();
+        let mut expr = PairExpr::parse("(script, $x)").unwrap().compile(&mut world).unwrap();
+        let row = expr.first(&world).unwrap().unwrap();
+        let row = serde_json::to_value(RowSerializer::new(row, &types.read())).unwrap();
+        assert_eq!(row["fields"][0].get("value").is_none(), refused.is_some(), "{row}");
+        let saved = PairSnapshot::take(&mut world, PairFilter::all()).unwrap().to_saved(&world);
+        match (saved, refused) {
+            (Ok(saved), None) => {
+                serde_json::to_string(&SavedPairsSerializer::new(&saved, &types.read())).unwrap();
+            }
+            (Err(SaveError::NotReflected { relation, type_name }), Some(refused)) => {
+                assert_eq!((relation.to_string().as_str(), type_name.as_str()), ("script", refused));
+            }
+            (saved, _) => panic!("{saved:?}"),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use crate::{
         text::FieldAccess,
     },
     id::Slot,
+    relation::is_serializable,
 };
 use alloc::{
     borrow::Cow,
@@ -50,8 +51,8 @@ use serde::{
 /// | `value` | the value of the component or of the pair, by reflection |
 ///
 /// Of the last three those are left out that there are not. Fields marked `[out]` or `[none]` have no value, nor have
-/// those of types that are not registered. A [`ReflectedData`](crate::relation::ReflectedData) with a dynamic value that stands for no
-/// type cannot be written: the row is an error, unless values are [left out](Self::without_values).
+/// those of types that are not registered, or [`ReflectedData`](crate::relation::ReflectedData) with a dynamic value that stands for
+/// no type.
 ///
 /// Names are written as in expressions, so that they can be put into one: entities as paths, also inside of values,
 /// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity
@@ -154,7 +155,7 @@ impl Serialize for JsonField<'_> {
         let source = row.source(field).map(|source| names.entity(source));
         let value = match row.field_access(field) {
             Some(FieldAccess::In | FieldAccess::InOut) | None if *has_values => {
-                row.reflect_with(field, types)
+                row.reflect_with(field, types).filter(|&value| is_serializable(types, value))
             }
             _ => None,
         };

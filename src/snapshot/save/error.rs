@@ -27,7 +27,7 @@ pub enum SaveError {
         /// The relation.
         relation: RelationName,
     },
-    /// The type of a value, or one that an entity stands for, is not registered.
+    /// The type of a value, or one that an entity stands for, is not registered; or a dynamic value stands for no type.
     #[error(
         "cannot save {relation}: `{type_name}` is not registered; derive `Reflect`, and call `register_type`"
     )]

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     fetch,
     names::WorldNameExt,
-    relation::{EntityName, RelationName},
+    relation::{EntityName, RelationName, is_serializable},
     snapshot::pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs, key},
 };
 use alloc::{
@@ -27,7 +27,7 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
-use bevy_reflect::{PartialReflect, TypeRegistry};
+use bevy_reflect::{PartialReflect, TypeInfo, TypeRegistry};
 
 impl PairSnapshot {
     /// Turns the snapshot into data that serde can write, with the names that entities, relations and types have in the
@@ -319,6 +319,11 @@ impl Writer<'_> {
         let reflected = values::reflected(self.types, &*value.value).ok_or_else(|| {
             SaveError::NotReflected { relation: relation(), type_name: value.column.value_name().into() }
         })?;
+        if !is_serializable(self.types, &*reflected) {
+            let represented = reflected.get_represented_type_info().map(TypeInfo::type_path);
+            let type_name = represented.unwrap_or_else(|| reflected.reflect_type_path()).into();
+            return Err(SaveError::NotReflected { relation: relation(), type_name });
+        }
         if values::has_entities(&*reflected) && !values::is_mapped(self.types, &*reflected) {
             let type_name = value.column.value_name().into();
             return Err(SaveError::EntitiesNotMapped { relation: relation(), type_name });
