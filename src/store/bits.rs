@@ -107,6 +107,12 @@ pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+/// Whether some of a sample hold and some do not: more than an eighth of either.
+pub(super) fn is_mixed(sample: impl Iterator<Item = bool>) -> bool {
+    let (len, holding) = sample.fold((0, 0), |(len, holding), holds| (len + 1, holding + u32::from(holds)));
+    (len / 8 + 1..len - len / 8).contains(&holding)
+}
+
 #[cfg(test)]
 mod tests {
     use super::BitSet;

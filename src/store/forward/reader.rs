@@ -4,7 +4,7 @@
 //! compared with that, as no pair names a dead entity (*Alive*): `compare` says whether it has to be all the same.
 
 use super::{ExclusiveForward, Forward, ManyForward, ManySlot, SourceEnd, SourceTargets, generation};
-use crate::store::pages::Page;
+use crate::store::{bits::is_mixed, pages::Page};
 use bevy_ecs::entity::Entity;
 
 /// Reads sources of an exclusive relation.
@@ -82,12 +82,6 @@ impl TargetBlock {
         }
         None
     }
-}
-
-/// Whether some of a sample hold and some do not: more than an eighth of either.
-pub(super) fn is_mixed(sample: impl Iterator<Item = bool>) -> bool {
-    let (len, holding) = sample.fold((0, 0), |(len, holding), holds| (len + 1, holding + u32::from(holds)));
-    (len / 8 + 1..len - len / 8).contains(&holding)
 }
 
 impl ExclusiveReader<'_> {

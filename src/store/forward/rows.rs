@@ -5,10 +5,9 @@
 //! without values has no memory for rows.
 
 use super::{
-    EMPTY, ExclusiveForward, Forward, LONG, ManyForward, ManySlot, SHORT, SourceTargets, edge::NO_ROW,
-    entity, reader::is_mixed,
+    EMPTY, ExclusiveForward, Forward, LONG, ManyForward, ManySlot, SHORT, SourceTargets, edge::NO_ROW, entity,
 };
-use crate::store::pages::Pages;
+use crate::store::{bits::is_mixed, pages::Pages};
 use alloc::{format, string::String};
 use bevy_ecs::entity::Entity;
 
