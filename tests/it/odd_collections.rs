@@ -158,7 +158,7 @@ fn play<C: Relationship + Relation>(seed: u64, new: fn(Entity) -> C) {
     let mut random = Random(seed * 7919 + 1);
     let mut world = world_that_records_errors();
     let entities: Vec<Entity> = (0..12).map(|_| world.spawn_empty().id()).collect();
-    let adopted_at = if seed % 2 == 0 { 0 } else { 60 };
+    let adopted_at = if seed.is_multiple_of(2) { 0 } else { 60 };
     for step in 0..150 {
         if step == adopted_at {
             world.adopt_relationship::<C>();
