@@ -10,7 +10,7 @@
 //! with Flecs and with Bevy is measured in `benches/peers`.
 
 use bevy_ecs::{prelude::*, system::SystemState, world::CommandQueue};
-use bevy_relations::prelude::*;
+use bevy_relations::{prelude::*, query::Target};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::{
     hint::black_box,
@@ -245,6 +245,15 @@ fn shares(criterion: &mut Criterion) {
             world.insert_pair(source, Rents { price: 1.0 }, target).expect("both are alive");
             world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
         }
+        let mut state: SystemState<Query<(&mut Position, Target<DockedTo>)>> = SystemState::new(&mut world);
+        let mut docked = state.get_mut(&mut world).expect("the parameter is valid");
+        group.bench_function(BenchmarkId::new("each_source_by_query", percent), |bencher| {
+            bencher.iter(|| {
+                for (mut position, target) in &mut docked {
+                    position.0[0] += target.index_u32() as f32;
+                }
+            });
+        });
         let mut state: SystemState<(PairQuery<DockedTo, &mut Position>, PairsMut<Rents>, PairsMut<Eats>)> =
             SystemState::new(&mut world);
         let (mut docked, mut rents, mut eats) = state.get_mut(&mut world).expect("the parameters are valid");

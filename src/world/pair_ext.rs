@@ -25,8 +25,8 @@ use bevy_ecs::{
 
 /// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
-/// Changes take effect at once. The same methods exist on [`EntityWorldMut`](EntityWorldMutPairExt) and, deferred, on
-/// [`EntityCommands`](EntityCommandsPairExt) and [`Commands`](CommandsPairExt).
+/// Changes take effect at once. The same methods exist on [`EntityWorldMut`](super::EntityWorldMutPairExt) and, deferred, on
+/// [`EntityCommands`](super::EntityCommandsPairExt) and [`Commands`](super::CommandsPairExt).
 ///
 /// Methods that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs
 /// can be meant, it may have wildcards.
