@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_targets_from_sources_contradicts_symmetric() {
+    fn what_distinguishes_targets_from_sources_contradicts_symmetric() {
         let input = parse_quote! {
             #[relation(symmetric, on_source_despawn = DespawnTarget, on_last_source = Despawn)]
             struct MarriedTo;

@@ -46,7 +46,7 @@ impl fmt::Debug for PairContext<'_> {
 /// #[derive(Component)]
 /// struct Jail;
 ///
-/// /// Nothing is lent to who is in jail.
+/// /// A prisoner gets no loan.
 /// #[derive(Relation)]
 /// #[relation(validate = check)]
 /// struct Owes(u32);

@@ -555,7 +555,7 @@ mod tests {
     use super::component_label;
 
     #[test]
-    fn what_users_do_not_see_is_called_by_what_they_know() {
+    fn what_users_do_not_see_is_named_by_what_they_do() {
         let labels = ["PairData<Owes<u8>>", "PairStore", "Armor"].map(component_label);
         assert_eq!(labels, ["the values of the pairs of `Owes<u8>`", "the pairs", "`Armor`"]);
     }

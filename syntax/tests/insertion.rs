@@ -154,7 +154,7 @@ fn what_only_asks_is_refused_in_its_place() {
 }
 
 #[test]
-fn a_mistake_in_the_text_is_told_where_it_is() {
+fn a_mistake_in_the_text_is_reported_where_it_is() {
     let deep = format!("A({}", "(".repeat(40));
     for (text, at, message) in [
         ("A,,B", 2, "a term"),

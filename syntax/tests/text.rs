@@ -222,7 +222,7 @@ fn what_is_read_is_written_such_that_it_reads_the_same() {
 }
 
 #[test]
-fn an_error_knows_its_place_in_any_text() {
+fn an_error_has_its_place_in_any_text() {
     let words = [
         "Tag",
         "R",
@@ -296,7 +296,7 @@ fn an_error_knows_its_place_in_any_text() {
 }
 
 #[test]
-fn parts_of_a_text_know_where_they_stand() {
+fn parts_of_a_text_have_their_places() {
     for (text, spans) in [
         ("Tag, (R, $x)", ["Tag", "(R, $x)"]),
         ("[in] !Tag($x) ,\n  ?(A.b, *)", ["[in] !Tag($x)", "?(A.b, *)"]),

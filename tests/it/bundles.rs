@@ -417,7 +417,7 @@ fn a_store_that_was_cleared_is_usable() {
 }
 
 #[test]
-fn a_removed_pair_is_told_of_once_when_an_entity_is_its_own_target_and_relation() {
+fn a_removed_pair_is_reported_once_when_an_entity_is_its_own_target_and_relation() {
     #[derive(Resource, Default)]
     struct Told(Vec<(Entity, Entity, Entity)>);
     let mut world = World::new();

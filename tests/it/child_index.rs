@@ -329,7 +329,7 @@ fn uses_of_children() -> Vec<Use> {
 }
 
 #[test]
-fn what_does_not_ask_for_children_does_not_make_the_store_follow_them() {
+fn what_does_not_use_children_does_not_make_the_store_follow_them() {
     for (what, first_use) in other_uses() {
         let (mut app, entities) = app(false, 2);
         let world = app.world_mut();
@@ -343,7 +343,7 @@ fn what_does_not_ask_for_children_does_not_make_the_store_follow_them() {
 }
 
 #[test]
-fn what_asks_for_children_finds_them_among_pairs_of_other_relations() {
+fn what_uses_children_finds_them_among_pairs_of_other_relations() {
     for (what, first_use) in uses_of_children() {
         let (mut app, entities) = app(false, 3);
         let world = app.world_mut();

@@ -440,7 +440,7 @@ fn despawning_the_dead_says_so() {
 }
 
 #[test]
-fn an_index_that_is_used_again_knows_nothing_of_its_former_owner() {
+fn an_index_that_is_used_again_has_nothing_of_its_former_owner() {
     let mut world = world_that_records_errors();
     let hub = world.spawn_empty().id();
     for round in 0..50 {

@@ -45,7 +45,7 @@ fn told(deltas: Result<Vec<PairDelta>, DeltaGap>) -> Vec<(PairDeltaKind, Entity,
 }
 
 #[test]
-fn the_first_read_is_a_gap_and_the_next_tells_what_happened_since() {
+fn the_first_read_is_a_gap_and_the_next_has_what_happened_since() {
     let mut world = World::new();
     let [a, b, c] = spawn(&mut world);
     world.insert_pair(a, DockedTo, b).unwrap();
@@ -70,7 +70,7 @@ fn the_first_read_is_a_gap_and_the_next_tells_what_happened_since() {
 }
 
 #[test]
-fn values_that_are_replaced_or_written_in_place_are_told_once() {
+fn values_that_are_replaced_or_written_in_place_are_read_once() {
     let mut world = World::new();
     let [a, b, c] = spawn(&mut world);
     for target in [b, c] {
@@ -101,7 +101,7 @@ fn values_that_are_replaced_or_written_in_place_are_told_once() {
 }
 
 #[test]
-fn orders_are_told() {
+fn orders_are_read() {
     let mut world = World::new();
     let [a, b, c] = spawn(&mut world);
     for source in [a, b] {
@@ -115,7 +115,7 @@ fn orders_are_told() {
 }
 
 #[test]
-fn a_symmetric_pair_is_told_in_both_directions() {
+fn a_symmetric_pair_is_read_in_both_directions() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
     let mut raw = Read::<Allied>::new(&mut world);
@@ -125,7 +125,7 @@ fn a_symmetric_pair_is_told_in_both_directions() {
 }
 
 #[test]
-fn a_reader_that_is_late_is_told_everything_or_starts_anew_and_memory_stays_flat() {
+fn a_reader_that_is_late_reads_everything_or_starts_anew_and_memory_stays_flat() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
     let mut late = Read::<DockedTo>::new(&mut world);
@@ -201,7 +201,7 @@ fn when_resources_are_cleared_readers_start_anew() {
 }
 
 #[test]
-fn any_deltas_tell_of_relations_that_are_made_later_and_of_the_end_of_others() {
+fn any_deltas_have_relations_that_are_made_later_and_the_end_of_others() {
     let mut world = World::new();
     let [a, b] = spawn(&mut world);
     let old = world.spawn_relation("Old", RelationTraits::new()).unwrap();
@@ -304,7 +304,7 @@ impl<R: Relation> Follower<R> {
 }
 
 #[test]
-fn what_is_told_replayed_gives_the_pairs_that_there_are() {
+fn deltas_that_are_replayed_give_the_pairs_that_there_are() {
     for seed in 1..=fewer(300) as u64 {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut world = world_that_records_errors();

@@ -35,7 +35,7 @@ fn named<const N: usize>(world: &mut World, names: [&'static str; N]) -> [Entity
 }
 
 #[test]
-fn a_cycle_is_told_with_the_names_of_its_entities() {
+fn a_cycle_is_reported_with_the_names_of_its_entities() {
     let mut world = World::new();
     let [chest, bag] = named(&mut world, ["Chest", "Bag"]);
     let coin = world.spawn_empty().id();
@@ -56,7 +56,7 @@ fn a_cycle_is_told_with_the_names_of_its_entities() {
 }
 
 #[test]
-fn whatever_an_insertion_is_refused_for_is_told_with_names() {
+fn whatever_an_insertion_is_refused_for_is_reported_with_names() {
     let mut world = World::new();
     let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
     let rank = world.register_relation::<Rank>().unwrap();
@@ -78,7 +78,7 @@ fn whatever_an_insertion_is_refused_for_is_told_with_names() {
 }
 
 #[test]
-fn what_may_not_be_despawned_is_told_with_names() {
+fn what_may_not_be_despawned_is_reported_with_names() {
     let mut world = World::new();
     let [gate, guard] = named(&mut world, ["Gate", "Guard"]);
     world.insert_pair(guard, Guards, gate).unwrap();
@@ -114,7 +114,7 @@ fn record(error: BevyError, _: ErrorContext) {
 }
 
 #[test]
-fn a_refused_command_tells_where_it_was_queued() {
+fn a_refused_command_reports_where_it_was_queued() {
     let mut world = World::new();
     world.insert_resource(FallbackErrorHandler(record));
     let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
@@ -191,7 +191,7 @@ fn quiet_commands_report_what_is_wrong_but_not_what_is_gone() {
 }
 
 #[test]
-fn a_pair_that_is_refused_in_a_bundle_tells_where_it_was_made() {
+fn a_pair_that_is_refused_in_a_bundle_reports_where_it_was_made() {
     #[derive(Component, Clone)]
     struct Ship;
 

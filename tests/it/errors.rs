@@ -527,7 +527,7 @@ fn more_traits_can_be_added_after_a_companion_has_gone() {
 
 /// "(`relation`, type)" carries a value of the type, which makes one itself if it is known how.
 #[test]
-fn a_pair_with_a_type_gets_the_default_that_reflection_knows() {
+fn a_pair_with_a_type_gets_the_default_of_its_reflection() {
     use bevy_ecs::reflect::AppTypeRegistry;
     use bevy_reflect::{Reflect, std_traits::ReflectDefault};
 

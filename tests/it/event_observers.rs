@@ -110,7 +110,7 @@ fn an_entity_that_was_no_relation_yet_can_be_observed_as_one() {
 }
 
 #[test]
-fn observers_added_before_the_first_use_of_relations_hear_of_it() {
+fn observers_added_before_the_first_use_of_relations_are_triggered_by_it() {
     let mut world = world_with_log();
     world.add_observer(|on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.source)));
     world.add_observer(|on: On<PairRemoved<Likes>>, mut log: ResMut<Log>| log.0.push(("out", on.source)));
@@ -121,7 +121,7 @@ fn observers_added_before_the_first_use_of_relations_hear_of_it() {
 }
 
 #[test]
-fn observers_added_later_hear_of_what_comes_then() {
+fn observers_added_later_are_triggered_by_what_comes_then() {
     let mut world = world_with_log();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.insert_pair(bob, Likes, alice).unwrap();
@@ -140,7 +140,7 @@ fn observers_added_later_hear_of_what_comes_then() {
 }
 
 #[test]
-fn an_observer_that_watches_several_entities_and_events_given_by_hand_is_told() {
+fn an_observer_that_watches_several_entities_and_events_given_by_hand_is_triggered() {
     let mut world = world_with_log();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.insert_pair(eve, Likes, eve).unwrap();
@@ -156,7 +156,7 @@ fn an_observer_that_watches_several_entities_and_events_given_by_hand_is_told() 
 }
 
 #[test]
-fn despawned_observers_hear_nothing() {
+fn despawned_observers_are_not_triggered() {
     let mut world = world_with_log();
     let [bob, alice] = std::array::from_fn(|_| world.spawn_empty().id());
     let likes = world.entity_of::<Likes>();
@@ -208,7 +208,7 @@ fn the_key_of_a_despawned_relation_is_not_delivered_to_its_old_observers() {
 }
 
 #[test]
-fn an_observer_of_a_dead_relation_hears_nothing() {
+fn an_observer_of_a_dead_relation_is_not_triggered() {
     let mut world = world_with_log();
     let [bob, alice, dead] = std::array::from_fn(|_| world.spawn_empty().id());
     world.despawn(dead);
@@ -234,7 +234,7 @@ fn observers_of_a_relation_type_go_on_after_its_entity_was_despawned_and_made_an
 }
 
 #[test]
-fn an_observer_of_one_pair_still_hears_after_the_relation_type_got_another_entity() {
+fn an_observer_of_one_pair_is_still_triggered_after_the_relation_type_got_another_entity() {
     // The narrowed pair named the old entity, which is gone: silence is right, and nothing may be misdelivered.
     let mut world = world_with_log();
     let [bob, alice] = std::array::from_fn(|_| world.spawn_empty().id());
@@ -270,7 +270,7 @@ fn commands_of_observers_run_once_the_operation_is_complete() {
 }
 
 #[test]
-fn an_observer_may_undo_or_repeat_what_it_hears_of() {
+fn an_observer_may_undo_or_repeat_what_it_observes() {
     let mut world = world_with_log();
     let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
     world.add_observer(move |on: On<PairInserted<Likes>>, mut commands: Commands| {
@@ -291,7 +291,7 @@ fn an_observer_may_undo_or_repeat_what_it_hears_of() {
 }
 
 #[test]
-fn run_time_relations_tell_wildcard_observers() {
+fn run_time_relations_trigger_wildcard_observers() {
     let mut world = world_with_log();
     world.add_observer(note_inserted("in"));
     world.add_observer(note_removed("out"));

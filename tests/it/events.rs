@@ -341,7 +341,7 @@ fn observers_see_the_fields_of_their_own_event() {
 }
 
 #[test]
-fn an_observer_of_one_entity_hears_of_pairs_of_which_it_is_the_source() {
+fn an_observer_of_one_entity_is_triggered_by_pairs_of_which_it_is_the_source() {
     let mut world = world_that_records_errors();
     world.init_resource::<Log>();
     let [bob, alice] = std::array::from_fn(|_| world.spawn_empty().id());

@@ -197,7 +197,7 @@ fn the_expressions_of_the_reference_world_are_read() {
 }
 
 #[test]
-fn an_expression_knows_its_variables() {
+fn an_expression_lists_its_variables() {
     let expr = parse("A($b), (R, $a), $c == $b, $d.x == T, !{(R, $e), $a != $c}, {(R, $f)}, ($g, $this)");
     assert_eq!(expr.variables(), ["b", "a", "c", "d", "f", "g"]);
     assert!(parse("Tag, Tag($this)").variables().is_empty());

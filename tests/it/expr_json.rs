@@ -169,7 +169,7 @@ fn what_is_not_registered_has_no_value_and_no_name() {
 }
 
 #[test]
-fn shared_fields_tell_whose_they_are() {
+fn shared_fields_have_their_source() {
     let mut world = world();
     let fleet = world.spawn((Name::new("Fleet"), Position { x: 7.0, y: 0.0 })).id();
     world.spawn((Name::new("Kite"), Ship, ChildOf(fleet)));

@@ -511,7 +511,7 @@ mod members {
     }
 
     #[test]
-    fn a_system_with_a_member_that_is_not_there_tells_so_when_it_runs() {
+    fn a_system_with_a_member_that_is_not_there_fails_when_it_runs() {
         let mut world = world();
         let expr = PairExpr::parse("(Movement.nope, $x)").unwrap();
         let system =

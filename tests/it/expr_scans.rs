@@ -206,7 +206,7 @@ impl Bed {
 }
 
 #[test]
-fn scans_that_remember_rows_find_what_new_ones_find() {
+fn scans_that_keep_rows_find_what_new_ones_find() {
     for seed in 1..=fewer(4) as u64 {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         let mut bed = Bed::new();

@@ -452,7 +452,7 @@ fn data_is_that_of_the_entity_of_the_row_wherever_it_lies() {
 struct Counted(u32);
 
 #[test]
-fn the_summary_of_a_table_tells_that_a_field_was_written() {
+fn the_summary_of_a_table_shows_that_a_field_was_written() {
     let mut world = World::new();
     world.register_relation::<Likes>().unwrap();
     let counted = world.entity_of::<Counted>().to_bits();

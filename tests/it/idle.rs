@@ -222,7 +222,7 @@ fn whatever_uses_relations_first_finds_the_children_that_there_are() {
 }
 
 #[test]
-fn observers_of_pairs_hear_of_children_that_come_after_them_and_of_no_others() {
+fn observers_of_pairs_are_triggered_by_children_that_come_after_them_and_by_no_others() {
     let add: [(&str, fn(&mut World, Entity)); 4] = [
         ("of a relation", |world, _| {
             world.add_observer(|on: On<PairInserted<ChildOf>>, mut heard: ResMut<Heard>| {
@@ -290,7 +290,7 @@ fn check_would_despawn(world: &mut World) {
 }
 
 #[test]
-fn what_a_despawn_would_take_is_told_before_relations_are_used() {
+fn what_a_despawn_would_take_is_returned_before_relations_are_used() {
     check_would_despawn(app().world_mut());
     check_would_despawn(&mut World::new());
 }

@@ -307,7 +307,7 @@ fn writes_to_a_base_are_changes_of_its_instances() {
 }
 
 #[test]
-fn observers_of_instances_hear_of_what_is_inserted_into_a_base_and_removed() {
+fn observers_of_instances_are_triggered_by_what_is_inserted_into_a_base_and_removed() {
     #[derive(Resource, Default, PartialEq, Debug)]
     struct Heard(Vec<(Entity, Option<u32>)>);
     let mut world = world();

@@ -198,7 +198,7 @@ fn a_verb_is_one_change_and_a_batch_is_a_change_per_pair() {
 }
 
 #[test]
-fn islands_that_were_there_before_tracking_are_told_by_no_event() {
+fn islands_that_were_there_before_tracking_trigger_no_event() {
     let mut world = World::new();
     let [a, b, c, d] = spawn(&mut world);
     wire(&mut world, &[(a, b), (c, d)]);
@@ -299,7 +299,7 @@ fn observers_read_islands_that_are_right_for_the_pairs_that_there_are() {
 }
 
 #[test]
-fn what_observers_of_islands_change_is_told_after_what_they_were_told() {
+fn what_observers_of_islands_change_is_reported_after_what_triggered_them() {
     let (mut world, [a, b, c, d]) = wired();
     world.add_observer(|on: On<IslandSplit<WiredTo>>, islands: Islands<WiredTo>, mut commands: Commands| {
         let [kept, new] = [on.kept, on.new].map(|island| islands.members(island)[0]);

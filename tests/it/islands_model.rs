@@ -388,7 +388,7 @@ fn observers_of_pairs(world: &mut World) -> Vec<Entity> {
 
 /// While the observers that follow the pairs are gone, nothing is noticed; `update_islands` catches up.
 #[test]
-fn what_was_missed_is_told_as_one_difference() {
+fn what_was_missed_is_reported_as_one_difference() {
     for seed in 1..=fewer(20) as u64 {
         let mut world = World::new();
         world.track_islands::<Likes>().unwrap();

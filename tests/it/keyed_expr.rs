@@ -159,7 +159,7 @@ fn numbers_and_what_reads_itself_from_text_are_keys() {
 }
 
 #[test]
-fn a_relation_made_at_run_time_has_keys_that_expressions_know() {
+fn a_relation_made_at_run_time_has_keys_in_expressions() {
     let mut world = World::new();
     let traits = RelationTraits::new().keyed_data::<Carries>();
     let holds = world.spawn_relation("Holds", traits).unwrap();

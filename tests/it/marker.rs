@@ -398,7 +398,7 @@ fn strip_with_observer(strip: Strip, act: Act, event: usize) {
 
 /// What an observer does does not make `clear` look like `retain`, nor the other way round.
 #[test]
-fn clearing_is_told_from_retaining_whatever_observers_do() {
+fn clearing_is_distinguished_from_retaining_whatever_observers_do() {
     type Do = fn(EntityWorldMut);
     let acts: [Do; 6] = [
         |_| {},

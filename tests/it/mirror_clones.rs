@@ -269,7 +269,7 @@ fn a_component_that_requires_a_mirror_with_pairs_brings_them() {
 }
 
 #[test]
-fn a_cloner_that_is_told_what_to_copy_copies_no_pairs_and_the_mirror_can_be_copied_by_hand() {
+fn a_cloner_that_is_given_what_to_copy_copies_no_pairs_and_the_mirror_can_be_copied_by_hand() {
     let mut world = world_that_records_errors();
     mirror_all(&mut world);
     let [a, b, c] = spawn(&mut world);

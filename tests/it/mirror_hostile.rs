@@ -99,7 +99,7 @@ fn orders_that_a_snapshot_brings_back_are_shown() {
 }
 
 #[test]
-fn observers_may_put_sources_into_another_order_before_the_mirror_learns_of_them() {
+fn observers_may_put_sources_into_another_order_before_the_mirror_is_updated() {
     let mut world = world_that_records_errors();
     world.add_observer(|on: On<PairRemoved<Queues>>, mut commands: Commands| {
         let (source, target) = (on.source, on.target);

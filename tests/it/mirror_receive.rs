@@ -77,7 +77,7 @@ fn targets<R: Relation>(world: &World, source: Entity) -> Vec<Entity> {
 }
 
 #[test]
-fn a_pair_waits_for_what_its_target_must_have_and_is_told_of_once() {
+fn a_pair_waits_for_what_its_target_must_have_and_is_reported_once() {
     let mut world = client::<SitsOn>();
     let [ann, chair] = spawn(&mut world);
     arrives::<SitsOn>(&mut world, ann, &[chair]);

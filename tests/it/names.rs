@@ -437,7 +437,7 @@ proptest! {
 }
 
 #[test]
-fn parents_that_are_gone_or_odd_are_told_as_what_they_are() {
+fn parents_that_are_gone_or_odd_are_reported_as_what_they_are() {
     let mut world = world();
     let sol = named(&mut world, "Sol");
     world.despawn(sol);

@@ -1,4 +1,4 @@
-//! Adopted relationships of Bevy's whose collections are written by users, and answer what is not so. Components and pairs agree all the
+//! Adopted relationships of Bevy's whose collections are written by users, and return wrong results. Components and pairs agree all the
 //! same, and every invariant holds.
 //!
 //! A collection may add nothing, or twice; remove nothing, and say so; list entities that are no sources, also dead ones; say that it is

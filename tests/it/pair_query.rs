@@ -312,7 +312,7 @@ fn pairs_of_one_source_come_in_insertion_order_and_those_of_one_target_in_theirs
 }
 
 #[test]
-fn a_query_tells_which_sources_changed_since_its_system_ran() {
+fn a_query_finds_which_sources_changed_since_its_system_ran() {
     let mut world = World::new();
     let target = world.spawn_empty().id();
     let sources: Vec<_> =

@@ -187,7 +187,7 @@ fn observers_may_instantiate_again() {
 }
 
 #[test]
-fn a_batch_notices_what_changes_between_instances() {
+fn a_batch_follows_what_changes_between_instances() {
     let (mut world, known) = numbered();
     let mut first = true;
     when(&mut world, 4, move |commands, _, known| {
@@ -208,7 +208,7 @@ fn a_batch_notices_what_changes_between_instances() {
 }
 
 #[test]
-fn a_batch_notices_another_order_of_the_parts() {
+fn a_batch_follows_another_order_of_the_parts() {
     let (mut world, known) = numbered();
     let mut first = true;
     when(&mut world, 4, move |commands, _, known| {
@@ -226,7 +226,7 @@ fn a_batch_notices_another_order_of_the_parts() {
 }
 
 #[test]
-fn a_batch_notices_another_rule_of_a_component() {
+fn a_batch_follows_another_rule_of_a_component() {
     let (mut world, known) = numbered();
     let mut first = true;
     when(&mut world, 4, move |commands, _, _| {
@@ -309,7 +309,7 @@ fn a_part_that_gets_its_first_pair_while_pairs_are_copied_has_it_copied() {
 
 /// An empty list of children is a component as well: a first child does not change the archetype of its part.
 #[test]
-fn a_batch_notices_the_first_child_of_a_part_with_an_empty_list() {
+fn a_batch_follows_the_first_child_of_a_part_with_an_empty_list() {
     let (mut world, known) = numbered();
     world.entity_mut(known.last).insert(Children::default());
     let mut first = true;

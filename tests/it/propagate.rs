@@ -101,7 +101,7 @@ fn an_event_descends_but_not_below_those_that_stop_it() {
 }
 
 #[test]
-fn with_several_targets_each_entity_hears_once() {
+fn with_several_targets_each_entity_is_observed_once() {
     let mut world = world();
     let [top, left, right, bottom] = spawn(&mut world);
     let links = [(left, top), (right, top), (bottom, left), (bottom, right)];
@@ -159,7 +159,7 @@ fn commands_send_events_and_what_observers_queue_comes_after() {
 }
 
 #[test]
-fn observers_of_one_entity_hear_of_it_alone() {
+fn observers_of_one_entity_are_triggered_for_it_alone() {
     let mut world = world();
     let [ship, turret, gun] = spawn(&mut world);
     link(&mut world, MountedOn, &[(turret, ship), (gun, turret)]);
@@ -208,7 +208,7 @@ fn news(world: &mut World) -> Vec<News> {
 use News::{Inserted, Removed};
 
 #[test]
-fn instances_hear_when_a_component_of_a_base_comes_and_goes() {
+fn instances_are_observed_when_a_component_of_a_base_comes_and_goes() {
     let mut world = armored::<IsA>();
     let [base, middle, leaf, stranger] = spawn(&mut world);
     for (source, target) in [(middle, base), (leaf, middle)] {
@@ -259,7 +259,7 @@ fn linking_and_unlinking_below_a_holder_counts() {
 }
 
 #[test]
-fn children_hear_of_parents_through_bevys_own_component() {
+fn children_are_observed_through_bevys_own_component() {
     let mut world = armored::<ChildOf>();
     let parent = world.spawn(Armor(1)).id();
     let child = world.spawn(ChildOf(parent)).id();
@@ -294,7 +294,7 @@ fn with_several_bases_the_first_that_has_the_component_counts() {
 }
 
 #[test]
-fn nobody_hears_of_components_that_were_not_asked_for() {
+fn components_that_were_not_named_trigger_nothing() {
     #[derive(Component)]
     struct Other;
     let mut world = armored::<IsA>();
@@ -393,7 +393,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whoever_listens_always_knows_the_nearest_holder(
+    fn observers_always_get_the_nearest_holder(
         changes in prop::collection::vec((0..8usize, any_change()), 1..40),
     ) {
         check_news::<PartOf>(&changes);

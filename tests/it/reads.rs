@@ -159,7 +159,7 @@ fn targets_keep_insertion_order_across_removals_among_many() {
 }
 
 #[test]
-fn a_target_with_many_sources_forgets_the_right_ones() {
+fn a_target_with_many_sources_loses_the_right_ones() {
     let mut world = World::new();
     let [target] = spawn(&mut world);
     let all: Vec<Entity> = (0..1500).map(|_| world.spawn_empty().id()).collect();

@@ -190,7 +190,7 @@ fn readers_of_removed_pairs_run_side_by_side() {
 }
 
 #[test]
-fn the_plugin_forgets_removals_in_the_second_frame() {
+fn the_plugin_drops_removals_in_the_second_frame() {
     #[derive(Resource, Default)]
     struct Read(Vec<usize>);
     let mut app = App::new();

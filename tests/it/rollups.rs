@@ -164,7 +164,7 @@ fn whether_any_or_all_below_is_so() {
 }
 
 #[test]
-fn observers_of_rollups_are_told_of_new_results_only() {
+fn observers_of_rollups_are_triggered_by_new_results_only() {
     let mut world = World::new();
     world.add_rollup::<ChildOf, Load, Sum>().unwrap();
     world.init_resource::<Told>();

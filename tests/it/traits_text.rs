@@ -237,7 +237,7 @@ fn serde_reads_and_writes_traits_as_text() {
 }
 
 #[test]
-fn reflection_knows_traits_and_reads_and_writes_them() {
+fn traits_are_reflected_and_read_and_written() {
     use bevy_app::App;
     use bevy_ecs::reflect::AppTypeRegistry;
     use bevy_reflect::{

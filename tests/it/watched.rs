@@ -141,7 +141,7 @@ fn the_plugin_gets_lost_observers_back_by_the_next_frame() {
 }
 
 #[test]
-fn observers_of_pairs_that_come_later_hear_of_pairs() {
+fn observers_of_pairs_that_come_later_are_triggered() {
     for way in WAYS {
         let mut world = world_that_records_errors();
         let [bob, alice] = entities(&mut world);

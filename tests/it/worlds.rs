@@ -121,7 +121,7 @@ fn after_clear_resources_the_store_comes_back_and_components_are_absorbed_again(
 }
 
 #[test]
-fn after_clear_resources_observers_hear_each_event_once() {
+fn after_clear_resources_observers_are_triggered_by_each_event_once() {
     let mut world = world_that_records_errors();
     let [bob, alice] = [(); 2].map(|()| world.spawn_empty().id());
     world.add_observer(|_: On<PairInserted<Wildcard>>, mut heard: ResMut<Heard>| heard.0 += 1);

@@ -271,7 +271,7 @@ pub(in crate::ops) fn observe_change<E: Lifecycle, C: Component, W: ObserveChang
     let key = world.register_event_key::<E>();
     let component = world.register_component::<C>();
     // SAFETY: the runner takes the event for an `E`, whose key this is.
-    // Test: `clearing_is_told_from_retaining_whatever_observers_do`.
+    // Test: `clearing_is_distinguished_from_retaining_whatever_observers_do`.
     let observer = unsafe { Observer::with_dynamic_runner(run_change::<E, W>).with_event_key(key) };
     world.spawn(observer.with_component(component)).id()
 }

@@ -359,7 +359,7 @@ fn the_relations_beyond_the_bits_of_an_entity_go_with_it_also_if_it_was_never_ma
 }
 
 #[test]
-fn a_journal_that_tells_what_did_not_happen_is_named() {
+fn a_journal_with_what_did_not_happen_is_named() {
     for kind in [PairDeltaKind::Removed, PairDeltaKind::Inserted, PairDeltaKind::SourcesReordered] {
         let mut bed = linked(RelationTraits::new());
         bed.journal();

@@ -63,7 +63,7 @@ fn told(world: &mut World) -> Vec<String> {
 }
 
 #[test]
-fn rows_that_enter_and_leave_are_told_with_their_variables_also_the_dead() {
+fn rows_that_enter_and_leave_are_reported_with_their_variables_also_the_dead() {
     let mut world = world();
     observe::<Hopeless>(&mut world);
     let [a, b] = [(); 2].map(|()| world.spawn(Ship).id());
@@ -135,7 +135,7 @@ fn there_is_one_monitor_of_an_expression_until_it_is_despawned() {
 }
 
 #[test]
-fn rows_that_are_there_are_told_if_that_is_asked_for() {
+fn rows_that_are_there_are_reported_if_that_is_requested() {
     let mut world = world();
     observe::<AnyShip>(&mut world);
     let [a, b] = [(); 2].map(|()| world.spawn(Ship).id());
@@ -192,7 +192,7 @@ fn what_is_no_monitor_or_no_expression_is_an_error_that_names_it() {
 }
 
 #[test]
-fn what_an_observer_changes_is_told_after_that_and_observers_of_leaving_rows_come_first() {
+fn what_an_observer_changes_is_reported_after_that_and_observers_of_leaving_rows_come_first() {
     let mut app = App::new();
     app.add_plugins(RelationsPlugin);
     prepare(app.world_mut());

@@ -55,7 +55,7 @@ fn watch(world: &mut World, text: &str) -> Entity {
 }
 
 #[test]
-fn a_monitor_is_told_once_of_what_holds_now_and_held_before() {
+fn a_monitor_is_called_once_for_what_holds_now_and_held_before() {
     let mut world = world();
     let [a, b, c] = ["a", "b", "c"].map(|name| world.spawn((Ship, Name::new(name))).id());
     world.insert_pair(a, Likes, b).unwrap();
@@ -87,7 +87,7 @@ fn leaving_rows_of_all_monitors_come_before_entering_ones() {
 }
 
 #[test]
-fn a_monitor_that_is_despawned_is_told_no_more() {
+fn a_monitor_that_is_despawned_is_called_no_more() {
     let mut world = world();
     let monitor = watch(&mut world, "Ship");
     world.spawn(Ship);
@@ -121,7 +121,7 @@ fn monitors_that_change_what_others_watch_are_followed_and_endless_ones_named() 
 }
 
 #[test]
-fn a_monitor_that_panics_leaves_the_rest_to_be_told() {
+fn a_monitor_that_panics_leaves_the_rest_to_be_reported() {
     let mut world = world();
     let ship = PairExpr::parse("Ship").unwrap();
     let mut first = true;
@@ -137,7 +137,7 @@ fn a_monitor_that_panics_leaves_the_rest_to_be_told() {
 }
 
 #[test]
-fn in_an_app_monitors_are_told_at_the_end_of_each_frame() {
+fn in_an_app_monitors_are_called_at_the_end_of_each_frame() {
     let mut app = App::new();
     app.add_plugins(RelationsPlugin).init_resource::<Told>();
     app.world_mut().register_component_name::<Ship>("Ship");
@@ -217,7 +217,7 @@ impl core::str::FromStr for Slot {
 struct Equips(Slot);
 
 #[test]
-fn a_key_that_panics_keeps_no_monitor_from_being_told_once_of_each_row() {
+fn a_key_that_panics_keeps_no_monitor_from_being_called_once_for_each_row() {
     let mut world = world();
     world.register_relation::<Equips>().unwrap();
     watch(&mut world, "Ship");

@@ -244,7 +244,7 @@ fn change(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) {
 }
 
 #[test]
-fn groups_are_told_once_whatever_panics_meanwhile() {
+fn groups_are_reported_once_whatever_panics_meanwhile() {
     let mut world = world();
     let told = Arc::new(Mutex::new(Vec::new()));
     let panics = Arc::new(Mutex::new(false));

@@ -167,7 +167,7 @@ fn each_system_has_rows_and_moves_of_its_own() {
 }
 
 #[test]
-fn a_system_that_is_late_starts_anew_and_is_told_the_difference() {
+fn a_system_that_is_late_starts_anew_and_gets_the_difference() {
     let mut app = App::new();
     app.add_plugins(RelationsPlugin);
     prepare(app.world_mut());
@@ -199,7 +199,7 @@ fn a_system_that_is_late_starts_anew_and_is_told_the_difference() {
 struct Open;
 
 #[test]
-fn what_enters_while_another_parameter_is_not_valid_is_told_when_the_system_runs() {
+fn what_enters_while_another_parameter_is_not_valid_is_reported_when_the_system_runs() {
     fn skipped(query: LiveQuery<AtPump>, _: Res<Open>) -> Seen {
         see(query)
     }
@@ -223,7 +223,7 @@ fn what_enters_while_another_parameter_is_not_valid_is_told_when_the_system_runs
 }
 
 #[test]
-fn in_a_set_of_parameters_moves_are_told_each_time() {
+fn in_a_set_of_parameters_moves_are_reported_each_time() {
     fn twice(mut set: ParamSet<(LiveQuery<AtPump, &mut Fuel>, Query<&mut Fuel>)>) -> [usize; 2] {
         let first = set.p0().entered().len();
         let second = set.p0().entered().len();

@@ -108,7 +108,7 @@ impl Kept {
 }
 
 #[test]
-fn rows_that_enter_and_leave_are_told_through_updates_that_exceed_their_limit() {
+fn rows_that_enter_and_leave_are_reported_through_updates_that_exceed_their_limit() {
     let texts = [
         WITHOUT_FUEL,
         "(Likes, $x), Likes($x, $y)",

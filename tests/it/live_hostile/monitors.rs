@@ -209,7 +209,7 @@ fn world_with_monitors(seed: u64) -> World {
 }
 
 #[test]
-fn monitors_that_act_while_they_are_told_are_told_of_every_move_once() {
+fn monitors_that_act_while_they_are_called_are_called_for_every_move_once() {
     for seed in 0..fewer(150) as u64 {
         let mut world = world_with_monitors(seed);
         let mut random = Random(seed * 77 + 99);

@@ -36,7 +36,7 @@ fn clearing_drops_the_values_of_pairs() {
 }
 
 #[test]
-fn pairs_are_readable_when_clearing_tells_that_they_go() {
+fn pairs_are_readable_when_clearing_reports_that_they_go() {
     #[derive(Resource, Default)]
     struct Seen(Vec<(Entity, Option<u32>)>);
     let mut world = world_that_records_errors();

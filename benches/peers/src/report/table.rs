@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_before_the_tables() {
+    fn a_failure_is_reported_before_the_tables() {
         let text = results(&Machine::here(), &some(), &["spawn/1000: it crashed".into()]);
         let (head, rest) = text.split_once(TABLES).unwrap();
         assert!(head.contains("**Failed:** spawn/1000: it crashed"));

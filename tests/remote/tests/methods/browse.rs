@@ -67,7 +67,7 @@ fn any_relation_can_be_looked_at_as_a_tree() {
 }
 
 #[test]
-fn entities_without_a_name_are_told_by_their_components() {
+fn entities_without_a_name_are_labelled_by_their_components() {
     let mut app = app();
     let entity = app.world_mut().spawn((Ship, Log("on the way".into()))).id();
     let unnamed = all(&mut app, "relations.children", json!({ "named": false, "limit": 2 }));

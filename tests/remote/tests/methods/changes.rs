@@ -128,7 +128,7 @@ fn a_refused_request_makes_neither_a_type_nor_an_entity_a_part_of_the_store() {
 }
 
 #[test]
-fn a_pair_of_a_type_whose_fields_the_world_does_not_know_is_refused() {
+fn a_pair_of_a_type_whose_fields_are_not_registered_is_refused() {
     let mut app = app();
     let check = |app: &mut bevy_app::App, params: Value, param: &str| {
         let error = refused(app, "relations.insert", params);

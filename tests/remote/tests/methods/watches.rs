@@ -260,7 +260,7 @@ fn rows_that_are_too_large_for_one_message_come_in_several() {
 }
 
 #[test]
-fn many_rows_are_told_frame_by_frame_whatever_becomes_of_them_meanwhile() {
+fn many_rows_are_sent_frame_by_frame_whatever_becomes_of_them_meanwhile() {
     let mut app = app_with(RemoteLimits { watch_time: Duration::ZERO, ..eager_limits() });
     let ships: Vec<Entity> = (0..30).map(|_| app.world_mut().spawn(Ship).id()).collect();
     let client = Client::watch(&mut app, json!({ "expr": "Ship" }));
