@@ -5,7 +5,7 @@
 //! without values has no memory for rows.
 
 use super::{
-    EMPTY, ExclusiveForward, Forward, LONG, ManyForward, ManySlot, SHORT, SourceTargets, edge::NO_ROW, entity,
+    EMPTY, ExclusiveForward, Forward, LONG, ManyForward, SHORT, SourceTargets, edge::NO_ROW, entity,
 };
 use crate::store::{bits::is_mixed, pages::Pages};
 use alloc::{format, string::String};
@@ -43,19 +43,19 @@ impl SourceRows {
     }
 }
 
-/// Calls a function with each value of a page that `is_set`, and its number. Where some are set and some are not, so that
-/// a processor may not predict which, they are found for a block of values without a branch.
+/// Calls a function with each of these values that is not 0, and its number. Where some are and some are not, so that a
+/// processor may not predict which, they are found for a block of values without a branch.
 #[inline]
-fn for_each_set<V: Copy>(page: &[V], is_set: impl Fn(V) -> bool, mut each: impl FnMut(usize, V)) {
-    let is_mixed = is_mixed(page.iter().step_by(BLOCK / 4).map(|&value| is_set(value)));
-    for (number, block) in page.chunks(BLOCK).enumerate() {
+fn for_each_set(values: &[u32], mut each: impl FnMut(usize, u32)) {
+    let is_mixed = is_mixed(values.iter().step_by(BLOCK / 4).map(|&value| value != 0));
+    for (number, block) in values.chunks(BLOCK).enumerate() {
         let all = u64::MAX >> (BLOCK - block.len());
-        let bit = |(at, &value): (usize, &V)| u64::from(is_set(value)) << at;
+        let bit = |(at, &value): (usize, &u32)| u64::from(value != 0) << at;
         let mut left = if is_mixed { block.iter().enumerate().map(bit).sum() } else { all };
         while left != 0 {
             let at = left.trailing_zeros() as usize;
             left &= left - 1;
-            if is_set(block[at]) {
+            if block[at] != 0 {
                 each(number * BLOCK + at, block[at]);
             }
         }
@@ -66,8 +66,7 @@ impl ExclusiveForward {
     fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
         for (first, rows) in self.rows.0.pages() {
             let (targets, ends) = (self.targets.page(first).values(), self.ends.page(first).values());
-            let is_set = |row| row != 0;
-            for_each_set(rows, is_set, |offset, row| {
+            for_each_set(rows, |offset, row| {
                 let (Some(&target), Some(end)) = (targets.get(offset), ends.get(offset)) else { return };
                 let source = entity(first + offset as u32, end.generation);
                 if let Some((source, target)) = source.zip(Entity::try_from_bits(target)) {
@@ -104,7 +103,7 @@ impl ManyForward {
     }
 
     fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
-        let mut visit = |index, slot: ManySlot| {
+        self.slots.iter().filter(|(_, slot)| slot.place != EMPTY).for_each(|(index, slot)| {
             let Some(source) = entity(index, slot.generation) else { return };
             match self.held_in(slot, source) {
                 SourceTargets::None => {}
@@ -115,11 +114,7 @@ impl ManyForward {
                 }
                 SourceTargets::Long(list) => list.rows().for_each(|(target, row)| each(source, target, row)),
             }
-        };
-        for (first, slots) in self.slots.pages() {
-            let is_set = |slot: ManySlot| slot.place != EMPTY;
-            for_each_set(slots, is_set, |offset, slot| visit(first + offset as u32, slot));
-        }
+        });
     }
 }
 

@@ -202,10 +202,10 @@ where
         (first, sources): (usize, &[Entity]),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        for (at, &source) in (first..).zip(sources) {
+        for (at, &source) in sources.iter().enumerate() {
             let Some(target) = reader.target(source) else { continue };
             // SAFETY: the table has this row; as the caller promises; *One at a time*.
-            unsafe { self.show_row(ALL_MATCH, pairs, (source, table_row(at)), target, each) };
+            unsafe { self.show_row(ALL_MATCH, pairs, (source, table_row(first + at)), target, each) };
         }
     }
 

@@ -12,7 +12,7 @@ use bevy_ecs::{
 use bevy_relations::{
     expr::{AnyExpression, ExprParam, PairExpr},
     prelude::*,
-    query::Up,
+    query::{Target, Up},
 };
 
 pub(super) fn new() -> BevyGame {
@@ -65,8 +65,10 @@ fn churn(mut commands: Commands, mut ships: ResMut<Ships>, churn: Res<Churn<Enti
     }
 }
 
-fn head_for_dock(mut ships: PairQuery<DockedTo, &mut Heading>, first: Res<First>) {
-    ships.for_each(|mut heading, edge, ()| heading.0 = edge.target.index_u32() - first.0);
+fn head_for_dock(mut ships: Query<(&mut Heading, Target<DockedTo>)>, first: Res<First>) {
+    for (mut heading, dock) in &mut ships {
+        heading.0 = dock.index_u32() - first.0;
+    }
 }
 
 fn take_fuel(mut ships: PairQuery<DockedTo, &mut Fuel, &Depot>) {
