@@ -4,6 +4,7 @@
 use crate::common::{Random, size};
 use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{prelude::*, relation::StoredRelation};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Relation, PartialEq, Debug)]
 #[relation(exclusive)]
@@ -21,39 +22,33 @@ struct Large;
 /// More than are read one by one, and no multiple of a block.
 const SOURCES: usize = size(5_003, 1_201);
 
-trait Valued: StoredRelation {
-    fn new(value: u64) -> Self;
-    fn value(&self) -> &u64;
-    fn value_mut(&mut self) -> &mut u64;
+/// A relation whose pairs have a number.
+trait Valued: StoredRelation + From<u64> {
+    fn value(&mut self) -> &mut u64;
+    fn get(&self) -> u64;
 }
 
-impl Valued for Rents {
-    fn new(value: u64) -> Self {
-        Self(value)
-    }
+macro_rules! valued {
+    ($($relation:ident)*) => {$(
+        impl From<u64> for $relation {
+            fn from(value: u64) -> Self {
+                Self(value)
+            }
+        }
 
-    fn value(&self) -> &u64 {
-        &self.0
-    }
+        impl Valued for $relation {
+            fn value(&mut self) -> &mut u64 {
+                &mut self.0
+            }
 
-    fn value_mut(&mut self) -> &mut u64 {
-        &mut self.0
-    }
+            fn get(&self) -> u64 {
+                self.0
+            }
+        }
+    )*};
 }
 
-impl Valued for Eats {
-    fn new(value: u64) -> Self {
-        Self(value)
-    }
-
-    fn value(&self) -> &u64 {
-        &self.0
-    }
-
-    fn value_mut(&mut self) -> &mut u64 {
-        &mut self.0
-    }
-}
+valued!(Rents Eats);
 
 /// Which of the sources have a pair.
 type Share = fn(usize, &mut Random) -> bool;
@@ -83,7 +78,7 @@ fn world<R: Valued>(share: Share, seed: u64) -> (World, Vec<(Entity, Entity, u64
     for (number, &source) in sources.iter().enumerate() {
         if share(number, &mut random) {
             let target = targets[number % targets.len()];
-            world.insert_pair(source, R::new(number as u64), target).unwrap();
+            world.insert_pair(source, R::from(number as u64), target).unwrap();
             expected.push((source, target, number as u64));
         }
     }
@@ -104,8 +99,8 @@ fn check<R: Valued>(world: &mut World, expected: &[(Entity, Entity, u64)]) {
     let each = move |mut values: PairsMut<R>| {
         let mut rows = Vec::new();
         values.for_each_mut(|source, target, mut value| {
-            rows.push((source, target, *value.value()));
-            *value.value_mut() += 1;
+            rows.push((source, target, value.get()));
+            *value.value() += 1;
         });
         assert_eq!(sorted(rows), of, "for_each_mut");
     };
@@ -117,14 +112,13 @@ fn check<R: Valued>(world: &mut World, expected: &[(Entity, Entity, u64)]) {
         let mut rows = Vec::new();
         query.for_each(|(mut seen, _), edge, ()| {
             seen.0 += 1;
-            rows.push((edge.source, edge.target, *edge.value().unwrap().value()));
+            rows.push((edge.source, edge.target, edge.value().unwrap().get()));
         });
         assert_eq!(sorted(rows), of, "for_each");
     };
     world.run_system_once(query).unwrap();
     let query = move |query: PairQuery<R, (&Seen, Has<Large>)>| {
-        let rows =
-            query.iter().map(|(_, edge, ())| (edge.source, edge.target, *edge.value().unwrap().value()));
+        let rows = query.iter().map(|(_, edge, ())| (edge.source, edge.target, edge.value().unwrap().get()));
         assert_eq!(sorted(rows.collect()), expected, "iter");
     };
     world.run_system_once(query).unwrap();
@@ -158,4 +152,66 @@ fn every_pair_of_an_exclusive_relation_comes_once_whatever_share_of_the_sources_
 #[test]
 fn every_pair_of_another_relation_comes_once_whatever_share_of_the_sources_has_one() {
     every_share::<Eats>(|world, count| assert_eq!(world.pairs::<Eats>().len(), count));
+}
+
+#[test]
+fn a_loop_that_ends_early_or_panics_in_the_middle_of_a_block_leaves_nothing_behind() {
+    let (mut world, expected) = world::<Rents>(SHARES[2], 3);
+    let early = |mut query: PairQuery<Rents, &mut Seen>| {
+        let mut rows = query.iter_mut();
+        assert_eq!(rows.by_ref().take(70).count(), 70);
+        let (mut seen, _, ()) = rows.next().unwrap();
+        seen.0 += 1;
+    };
+    world.run_system_once(early).unwrap();
+    let panics = |mut query: PairQuery<Rents, &mut Seen>| {
+        let mut left = 70;
+        query.for_each(|_, _, ()| {
+            left -= 1;
+            assert!(left > 0, "in the middle");
+        });
+    };
+    assert!(catch_unwind(AssertUnwindSafe(|| world.run_system_once(panics).unwrap())).is_err());
+    check::<Rents>(&mut world, &expected);
+}
+
+#[test]
+fn sources_that_died_were_cleared_or_point_to_themselves_are_read_as_what_they_are_now() {
+    let (mut world, mut expected) = world::<Rents>(SHARES[2], 4);
+    for number in (0..expected.len()).rev() {
+        let (source, _, value) = expected[number];
+        match number % 7 {
+            0 => {
+                // Another entity has its index.
+                world.despawn(source);
+                world.spawn(Seen(0));
+                expected.remove(number);
+            }
+            1 => {
+                world.entity_mut(source).clear().insert(Seen(0));
+                expected.remove(number);
+            }
+            2 => {
+                world.insert_pair(source, Rents(value), source).unwrap();
+                expected[number].1 = source;
+            }
+            _ => {}
+        }
+    }
+    expected.sort_unstable();
+    let both = |mut query: PairQuery<Rents, &mut Seen, &mut Seen>| {
+        let mut rows = 0;
+        query.for_each(|mut source, edge, mut target| {
+            assert_ne!(edge.source, edge.target);
+            (source.0, target.0, rows) = (1, 1, rows + 1);
+        });
+        rows
+    };
+    let others = expected.iter().filter(|(source, target, _)| source != target).count();
+    assert_eq!(
+        world.run_system_once(both).unwrap(),
+        others,
+        "a pair with itself cannot be written at both ends"
+    );
+    check::<Rents>(&mut world, &expected);
 }

@@ -339,12 +339,13 @@ where
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        // SAFETY: every source comes once: by table, an entity is in one row of one table, each of which comes once, and has
-        // one target (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
+        // SAFETY: every source comes once: by table, an entity is in one row of one table, each of which comes once, also where
+        // rows are read in blocks, as a block begins behind the one before it; and it has one target (*Exclusive*); by list, `targets` gives no list that is free (*Lists*), and each entity is in one place of
         // one of the others at most (*Mirror*, *Exclusive*). Nothing of what `S` writes is read of targets. Both was
         // promised to `new`. `S` is `IterQueryData`.
         // Tests: `a_mutable_iterator_gives_every_source_once`, `every_way_of_reading_agrees_while_pairs_change`,
-        // `every_form_gives_every_pair_once_while_lists_come_and_go`.
+        // `every_form_gives_every_pair_once_while_lists_come_and_go`,
+        // `every_pair_of_an_exclusive_relation_comes_once_whatever_share_of_the_sources_has_one`.
         unsafe { self.0.next_row() }
     }
 
