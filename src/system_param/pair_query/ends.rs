@@ -122,6 +122,12 @@ where
     ) {
         let Some(index) = pairs.index else { return };
         match scope {
+            // Two loops, since what `each` counts can stay in registers in the one that calls nothing else with it.
+            QueryScope::All if self.scans(index) && self.is_mixed(pairs) => {
+                for &storage in self.sources.storages() {
+                    self.visit_mixed(pairs, storage, 0..usize::MAX, each);
+                }
+            }
             QueryScope::All if self.scans(index) => {
                 for &storage in self.sources.storages() {
                     self.visit_rows(pairs, storage, 0..usize::MAX, each);
@@ -153,7 +159,18 @@ where
         })
     }
 
+    /// Whether the relation is exclusive, and some sources of a large table have a target while others have none.
+    pub(super) fn is_mixed<R: Relation>(&self, pairs: &Pairs<'_, '_, R>) -> bool {
+        pairs.index.and_then(|index| index.exclusive_reader(pairs.compare)).is_some_and(|mut reader| {
+            self.sources.storages().iter().any(|&storage| {
+                let rows = self.sources.rows_of(storage);
+                matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
+            })
+        })
+    }
+
     /// Shows the pairs of the sources in a part of a table or archetype.
+    #[inline]
     pub(super) fn visit_rows<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -163,19 +180,17 @@ where
     ) {
         let Some(index) = pairs.index else { return };
         let rows = self.sources.enter(storage);
-        let all_match = self.targets.all_match(rows.len(), |entity| !index.is_target(entity));
+        let all_match = self.all_match(index, rows);
         let part = part.start..part.end.min(rows.len());
-        if let (StorageEntities::Table(entities), Some(mut reader)) =
+        if let (StorageEntities::Table(entities), Some(reader)) =
             (rows, index.exclusive_reader(pairs.compare))
         {
-            let (first, sources) = (part.start, &entities[part]);
-            let is_mixed = reader.is_mixed(sources);
+            let sources = (part.start, &entities[part]);
             // SAFETY: these are the entities of the table that was entered, from this row on; `all_match` as required.
             unsafe {
-                match (is_mixed, all_match) {
-                    (true, _) => self.visit_mixed(all_match, pairs, reader, (first, sources), each),
-                    (false, true) => self.visit_exclusive::<true, R>(pairs, reader, (first, sources), each),
-                    (false, false) => self.visit_exclusive::<false, R>(pairs, reader, (first, sources), each),
+                match all_match {
+                    true => self.visit_exclusive::<true, R>(pairs, reader, sources, each),
+                    false => self.visit_exclusive::<false, R>(pairs, reader, sources, each),
                 }
             }
             return;
@@ -186,6 +201,11 @@ where
                 unsafe { self.show_row(all_match, pairs, (source, row), target, each) };
             }
         }
+    }
+
+    /// Whether nothing is read of any target. Takes O(rows).
+    fn all_match(&self, index: &RelationIndex, rows: StorageEntities<'_>) -> bool {
+        self.targets.all_match(rows.len(), |entity| !index.is_target(entity))
     }
 
     /// Shows the pairs of the sources in a part of a table, if each has one target. Where nothing is read of targets,
@@ -209,27 +229,27 @@ where
         }
     }
 
-    /// The same where some sources have a target and some have none.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn visit_mixed<R: Relation>(
+    /// The same as [`visit_rows`](Self::visit_rows), if [`is_mixed`](Self::is_mixed) holds.
+    pub(super) fn visit_mixed<R: Relation>(
         &mut self,
-        all_match: bool,
         pairs: &Pairs<'_, '_, R>,
-        mut reader: ExclusiveReader<'_>,
-        (first, sources): (usize, &[Entity]),
+        storage: u32,
+        part: Range<usize>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
+        let Some(index) = pairs.index else { return };
+        let Some(mut reader) = index.exclusive_reader(pairs.compare) else { return };
+        let rows = self.sources.enter(storage);
+        let all_match = self.all_match(index, rows);
+        let part = part.start..part.end.min(rows.len());
         let mut targets = TargetBlock::default();
-        for (number, block) in sources.chunks(TargetBlock::LEN).enumerate() {
-            targets.read(&mut reader, block.iter().copied());
+        for start in part.clone().step_by(TargetBlock::LEN) {
+            let sources = (start..part.end).map_while(|at| Some(rows.get(at)?.0));
+            targets.read(&mut reader, sources);
             while let Some((at, target)) = targets.next() {
-                // SAFETY: the table has this row; as the caller promises; *One at a time*.
-                unsafe {
-                    let row = table_row(first + number * TargetBlock::LEN + at);
-                    self.show_row(all_match, pairs, (block[at], row), target, each);
-                }
+                let Some(source) = rows.get(start + at) else { continue };
+                // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
+                unsafe { self.show_row(all_match, pairs, source, target, each) };
             }
         }
     }

@@ -380,13 +380,9 @@ where
                 Walk::Other(PairCursor::Lists { lists, target: None, sources: SourceIter::none() })
             }
             index => match index.and_then(|index| index.exclusive_reader(pairs.compare)) {
-                Some(mut reader) => {
-                    let is_mixed = self.sources.storages().iter().any(|&storage| {
-                        let rows = self.sources.rows_of(storage);
-                        matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
-                    });
+                Some(reader) => {
                     let rows = ExclusiveRows { storages, rows, at, reader };
-                    match is_mixed {
+                    match self.is_mixed(pairs) {
                         true => {
                             Walk::Mixed(Box::new(MixedRows { rows, block: TargetBlock::default(), start: 0 }))
                         }

@@ -88,10 +88,14 @@ mod threads {
             QueryScope::Source(_) => return false,
             // By table, also if going by list were shorter: a source may be in several lists.
             QueryScope::All => pool.scope(|scope| {
+                let is_mixed = ends.is_mixed(pairs);
                 for &storage in ends.sources.storages() {
                     for batch in batches(ends.sources.rows_of(storage).len()) {
                         scope.spawn(async move {
-                            ends_of().visit_rows(pairs, storage, batch, &mut &*each);
+                            match is_mixed {
+                                true => ends_of().visit_mixed(pairs, storage, batch, &mut &*each),
+                                false => ends_of().visit_rows(pairs, storage, batch, &mut &*each),
+                            }
                         });
                     }
                 }
