@@ -59,12 +59,36 @@ impl Partition {
     /// newcomers are joined along the other pairs. What happens depends on the islands before and the pairs now, not on
     /// the order of changes.
     pub(super) fn update(&mut self, index: &RelationIndex, changes: Option<&[Change]>) -> Vec<IslandChange> {
+        if let Some(&[change]) = changes
+            && let Some(change) = self.extend(index, change)
+        {
+            return Vec::from_iter(change);
+        }
         let old = self.given;
         let mut update =
             Update { partition: self, index, old, before: BTreeMap::new(), from: BTreeMap::new() };
         let removed = update.split(changes);
         let merged = update.join(changes);
         update.list(removed, merged)
+    }
+
+    /// Follows a pair that came alone, which is most common. Returns what that means for the islands, if anything. `None`, and nothing is
+    /// done, if it joins islands or is a pair that went.
+    fn extend(&mut self, index: &RelationIndex, change: Change) -> Option<Option<IslandChange>> {
+        let Change { source, target, .. } = change;
+        if change.is_removal() || !index.has(source, target) {
+            return None;
+        }
+        let (island, change) = match (self.island(source), self.island(target)) {
+            (Some(a), Some(b)) => return (a == b).then_some(None),
+            (Some(island), None) | (None, Some(island)) => (island, IslandChange::Changed(island)),
+            (None, None) => {
+                let new = self.new_id();
+                (new, IslandChange::Created(new))
+            }
+        };
+        self.add_ends(island, source, target);
+        Some(Some(change))
     }
 
     /// What is wrong, for the checker of invariants.
@@ -79,6 +103,15 @@ impl Partition {
                 || now.zip(then).is_some_and(|(now, then)| self.island(then[0]) != self.island(now[0]))
         };
         of_pairs.chain(self.positions.keys().copied()).find(differs)
+    }
+
+    /// Adds those ends of a pair that are in no island.
+    fn add_ends(&mut self, island: IslandId, source: Entity, target: Entity) {
+        for entity in [source, target] {
+            if self.island(entity).is_none() {
+                self.add(island, entity);
+            }
+        }
     }
 
     fn add(&mut self, island: IslandId, entity: Entity) {
@@ -233,11 +266,7 @@ impl Update<'_> {
             }
             (None, None) => self.partition.new_id(),
         };
-        for entity in [source, target] {
-            if self.partition.island(entity).is_none() {
-                self.partition.add(joined, entity);
-            }
-        }
+        self.partition.add_ends(joined, source, target);
     }
 
     /// Makes one island of several. The largest of those of before keeps its id, the oldest of several as large.

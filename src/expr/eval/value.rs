@@ -20,6 +20,14 @@ impl Datum {
         Self(entity.to_bits())
     }
 
+    /// Of the bits of an entity, or `none` if these are 0. Without a branch, which a processor could not predict where some have
+    /// an entity and some have none.
+    #[inline]
+    pub(crate) fn from_bits_or(bits: u64, none: Self) -> Self {
+        let is_none = u64::from(bits == 0).wrapping_neg();
+        Self(bits | none.0 & is_none)
+    }
+
     pub(crate) fn component(id: ComponentId) -> Self {
         Self(COMPONENTS + ((id.index() as u64) << NO_ENTITY))
     }

@@ -6,13 +6,15 @@ use super::{
 };
 use crate::{
     expr::{
-        eval::Datum,
+        eval::{Datum, View},
         plan::{AtomOp, Column, IdOp, Operand, Position, RelationOp},
     },
     id::RelationId,
+    store::ExclusiveReader,
 };
 use bevy_ecs::entity::Entity;
 use core::ops::ControlFlow;
+use smallvec::SmallVec;
 
 impl Matcher<'_, '_> {
     /// Whether there is a way. `None` if that has to be found in general.
@@ -98,31 +100,127 @@ impl AtomOp {
     }
 }
 
+/// A relation, and what reads its pairs if it is exclusive.
+struct PairReader<'w> {
+    relation: Datum,
+    id: RelationId,
+    exclusive: Option<ExclusiveReader<'w>>,
+}
+
+/// So few relations are read for each source, without a look at those that it takes part in: that would be a branch that no
+/// processor predicts.
+const FEW_RELATIONS: usize = 8;
+
+/// So many relations are looked at for those that have pairs.
+const MAX_LOOKED_AT: usize = 64;
+
+/// For fewer sources it is not worth finding out which relations have pairs.
+const MANY_SOURCES: usize = 32;
+
+/// What reads all pairs, if they are of a few relations.
+fn readers<'w>(view: &View<'w>) -> Option<SmallVec<[PairReader<'w>; FEW_RELATIONS]>> {
+    let mut readers = SmallVec::new();
+    for (number, id) in view.relations().enumerate() {
+        let index = view.index(id);
+        if number == MAX_LOOKED_AT || readers.len() == FEW_RELATIONS && index.len() > 0 {
+            return None;
+        }
+        if index.len() > 0 {
+            let relation = Datum::new(view.store.registry().entry(id).entity);
+            let exclusive = index.exclusive_reader(view.store.compares(id));
+            readers.push(PairReader { relation, id, exclusive });
+        }
+    }
+    Some(readers)
+}
+
+/// Rows of pairs that are yet to be appended: they are written whether there is a pair or not, and counted if there is.
+struct PairRows {
+    rows: [u32; Self::LEN],
+    relations: [Datum; Self::LEN],
+    targets: [Datum; Self::LEN],
+    len: usize,
+}
+
+impl PairRows {
+    const LEN: usize = 64;
+
+    fn new() -> Self {
+        let unset = [Datum::UNSET; Self::LEN];
+        Self { rows: [0; Self::LEN], relations: unset, targets: unset, len: 0 }
+    }
+
+    /// Adds a row if there is a target. There must be room.
+    #[inline]
+    fn push(&mut self, row: u32, relation: Datum, target: Datum) {
+        let at = self.len % Self::LEN;
+        (self.rows[at], self.relations[at], self.targets[at]) = (row, relation, target);
+        self.len += usize::from(!target.is_unset());
+    }
+
+    fn is_full(&self) -> bool {
+        self.len + FEW_RELATIONS > Self::LEN
+    }
+}
+
 impl StageState {
-    /// Makes a row of every pair of a source.
+    /// Makes a row of every pair of the next sources, of one if only that is wanted.
     pub(super) fn each_pair(
         &mut self,
         run: &Run<'_, '_>,
-        source: Option<Entity>,
-        [relations, targets]: [Column; 2],
+        (input, source, only_one): (&Batch, Operand, bool),
+        columns: [Column; 2],
         output: &mut Batch,
     ) {
-        let (view, row) = (run.view, self.row as u32);
-        if let Some(source) = source.filter(|&source| view.is_alive(source)) {
-            // Of some there may be no pair any more.
-            for id in view.store.participants().relations(source) {
-                let found = output.column_mut(targets);
-                let index = view.index(id);
-                match index.upward(view.store.compares(id)) {
-                    Some(upward) => found.extend(upward.target(source).map(Datum::new)),
-                    None => found.extend(index.targets(source).map(Datum::new)),
+        let (view, mut pairs) = (run.view, PairRows::new());
+        let end = if only_one { self.row + 1 } else { input.len };
+        let mut readers = if end - self.row < MANY_SOURCES { None } else { readers(&view) };
+        while self.row < end && self.room(run) > pairs.len {
+            let row = self.row as u32;
+            if let Some(source) = input.entity(source, self.row).filter(|&source| view.is_alive(source)) {
+                match &mut readers {
+                    Some(readers) => readers.iter_mut().for_each(|reader| match &mut reader.exclusive {
+                        Some(exclusive) => {
+                            let target = exclusive.target_bits(source);
+                            pairs.push(row, reader.relation, Datum::from_bits_or(target, Datum::UNSET));
+                        }
+                        None => self.add_pairs(&view, (source, reader.id), columns, (&mut pairs, output)),
+                    }),
+                    // Of some there may be no pair any more.
+                    None => view.store.participants().relations(source).for_each(|id| {
+                        self.add_pairs(&view, (source, id), columns, (&mut pairs, output));
+                    }),
                 }
-                let rows = found.len();
-                let relation = Datum::new(view.store.registry().entry(id).entity);
-                output.column_mut(relations).resize(rows, relation);
-                self.rows.resize(rows, row);
             }
+            if pairs.is_full() {
+                self.append(&mut pairs, columns, output);
+            }
+            self.next_row();
         }
-        self.next_row();
+        self.append(&mut pairs, columns, output);
+    }
+
+    /// Adds all pairs that a source has of a relation.
+    fn add_pairs(
+        &mut self,
+        view: &View<'_>,
+        (source, relation): (Entity, RelationId),
+        columns: [Column; 2],
+        (pairs, output): (&mut PairRows, &mut Batch),
+    ) {
+        let entity = Datum::new(view.store.registry().entry(relation).entity);
+        for target in view.index(relation).targets(source) {
+            if pairs.is_full() {
+                self.append(pairs, columns, output);
+            }
+            pairs.push(self.row as u32, entity, Datum::new(target));
+        }
+    }
+
+    fn append(&mut self, pairs: &mut PairRows, [relations, targets]: [Column; 2], output: &mut Batch) {
+        let len = core::mem::take(&mut pairs.len);
+        self.rows.extend_from_slice(&pairs.rows[..len]);
+        output.column_mut(relations).extend_from_slice(&pairs.relations[..len]);
+        output.column_mut(targets).extend_from_slice(&pairs.targets[..len]);
     }
 }

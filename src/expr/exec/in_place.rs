@@ -448,23 +448,30 @@ impl TablePart<'_, '_> {
             return Some(decided);
         }
         self.words.clear();
-        values.resize(entities.len(), none);
-        let parts = entities.chunks(WORD).zip(values.chunks_mut(WORD));
         match index.exclusive_reader(run.view.store.compares(relation)) {
-            Some(mut reader) => {
-                let parts = parts.map(|(sources, targets)| {
-                    write_targets(sources, targets, |source| reader.target(source))
-                });
-                self.words.extend(parts);
-            }
+            Some(mut reader) => self.write_targets(values, none, |source| reader.target_bits(source)),
             None => {
-                let parts = parts.map(|(sources, targets)| {
-                    write_targets(sources, targets, |source| index.first_target(source))
+                self.write_targets(values, none, |source| {
+                    index.first_target(source).map_or(0, Entity::to_bits)
                 });
-                self.words.extend(parts);
             }
         }
         None
+    }
+
+    /// Appends the target of each entity, or `none`, and the bits of those that have one. `find` returns the bits of the target,
+    /// or 0.
+    #[inline]
+    fn write_targets(&mut self, values: &mut Vec<Datum>, none: Datum, mut find: impl FnMut(Entity) -> u64) {
+        for sources in self.entities.chunks(WORD) {
+            let mut word = 0;
+            values.extend(sources.iter().enumerate().map(|(at, &source)| {
+                let target = find(source);
+                word |= u64::from(target != 0) << at;
+                Datum::from_bits_or(target, none)
+            }));
+            self.words.push(word);
+        }
     }
 }
 
@@ -476,20 +483,6 @@ fn same_in_all(entities: &[Entity]) -> Option<Entity> {
         word.iter().fold(0, |bits, entity| bits | (entity.to_bits() ^ first.to_bits())) != 0
     };
     (!entities.chunks(WORD).any(differs)).then_some(first)
-}
-
-/// Writes the targets of those sources that have one, and returns the bits of these.
-#[inline]
-fn write_targets(
-    sources: &[Entity],
-    targets: &mut [Datum],
-    mut find: impl FnMut(Entity) -> Option<Entity>,
-) -> u64 {
-    bits_of(sources.iter().zip(targets), |(&source, to)| {
-        let target = find(source);
-        *to = target.map_or(*to, Datum::new);
-        target.is_some()
-    })
 }
 
 impl Batch {

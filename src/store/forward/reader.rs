@@ -18,7 +18,7 @@ pub(crate) struct ExclusiveReader<'w> {
 impl ExclusiveReader<'_> {
     /// The bits of the target, or 0.
     #[inline]
-    fn word(&mut self, source: Entity) -> u64 {
+    pub(crate) fn target_bits(&mut self, source: Entity) -> u64 {
         let Self { forward, targets, ends, compare } = self;
         let index = source.index_u32();
         let word = targets.get(&forward.targets, index);
@@ -27,17 +27,17 @@ impl ExclusiveReader<'_> {
 
     #[inline]
     pub(crate) fn target(&mut self, source: Entity) -> Option<Entity> {
-        Entity::try_from_bits(self.word(source))
+        Entity::try_from_bits(self.target_bits(source))
     }
 
     #[inline]
     pub(crate) fn has_any(&mut self, source: Entity) -> bool {
-        self.word(source) != 0
+        self.target_bits(source) != 0
     }
 
     #[inline]
     pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
-        self.word(source) == target.to_bits()
+        self.target_bits(source) == target.to_bits()
     }
 }
 
@@ -65,7 +65,7 @@ impl TargetBlock {
     pub(crate) fn read(&mut self, reader: &mut ExclusiveReader<'_>, sources: impl Iterator<Item = Entity>) {
         self.left = 0;
         for (at, (target, source)) in self.targets.iter_mut().zip(sources).enumerate() {
-            *target = reader.word(source);
+            *target = reader.target_bits(source);
             self.left |= u64::from(*target != 0) << at;
         }
     }
