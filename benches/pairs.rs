@@ -45,6 +45,9 @@ struct MountedOn;
 #[derive(Component, Clone, Copy)]
 struct Position([f32; 3]);
 
+#[derive(Component, Clone, Copy)]
+struct Depot(f32);
+
 /// `SplitMix64`.
 struct Random(u64);
 
@@ -276,6 +279,50 @@ fn shares(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("each_value", percent), |bencher| {
             bencher.iter(|| eats.for_each_mut(|_, _, mut eats| eats.grams += 1.0));
         });
+        let mut state: SystemState<PairQuery<Eats, &mut Position>> = SystemState::new(&mut world);
+        let mut eating = state.get_mut(&mut world).expect("the parameter is valid");
+        group.bench_function(BenchmarkId::new("each_source_of_several", percent), |bencher| {
+            bencher.iter(|| {
+                eating.for_each(|mut position, edge, ()| position.0[0] += edge.target.index_u32() as f32);
+            });
+        });
+    }
+}
+
+/// Goes over sources of which all have a pair, to targets of which a share has a component.
+fn target_shares(criterion: &mut Criterion) {
+    const SIZE: usize = 100_000;
+    let mut group = criterion.benchmark_group("target_shares");
+    group.throughput(Throughput::Elements(SIZE as u64));
+    for percent in [10, 50, 90, 100] {
+        let (mut world, links) = links(SIZE, 1_000);
+        let mut targets: Vec<Entity> = links.iter().map(|&(_, target)| target).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        Random(SEED + 5).shuffle(&mut targets);
+        for &target in &targets[..targets.len() * percent / 100] {
+            world.entity_mut(target).insert(Depot(2.0));
+        }
+        for (source, target) in links {
+            world.insert_pair(source, DockedTo, target).expect("both are alive");
+        }
+        let mut state: SystemState<PairQuery<DockedTo, &mut Position, &Depot>> = SystemState::new(&mut world);
+        let mut docked = state.get_mut(&mut world).expect("the parameter is valid");
+        group.bench_function(BenchmarkId::new("each_pair", percent), |bencher| {
+            bencher.iter(|| docked.for_each(|mut position, _, depot| position.0[0] += depot.0));
+        });
+        let mut state: SystemState<(Query<(&mut Position, Target<DockedTo>)>, Query<&Depot>)> =
+            SystemState::new(&mut world);
+        let (mut docked, depots) = state.get_mut(&mut world).expect("the parameters are valid");
+        group.bench_function(BenchmarkId::new("each_pair_by_query", percent), |bencher| {
+            bencher.iter(|| {
+                for (mut position, target) in &mut docked {
+                    if let Ok(depot) = depots.get(*target) {
+                        position.0[0] += depot.0;
+                    }
+                }
+            });
+        });
     }
 }
 
@@ -418,6 +465,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = insert_remove, retarget, read, shares, spawning, despawn_tree, walk, hub_unlink
+    targets = insert_remove, retarget, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
 }
 criterion_main!(pairs);

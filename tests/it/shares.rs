@@ -24,12 +24,13 @@ const SOURCES: usize = size(5_003, 1_201);
 
 /// A relation whose pairs have a number.
 trait Valued: StoredRelation + From<u64> {
+    const MAX_TARGETS: usize;
     fn value(&mut self) -> &mut u64;
     fn get(&self) -> u64;
 }
 
 macro_rules! valued {
-    ($($relation:ident)*) => {$(
+    ($($relation:ident: $max:literal)*) => {$(
         impl From<u64> for $relation {
             fn from(value: u64) -> Self {
                 Self(value)
@@ -37,6 +38,8 @@ macro_rules! valued {
         }
 
         impl Valued for $relation {
+            const MAX_TARGETS: usize = $max;
+
             fn value(&mut self) -> &mut u64 {
                 &mut self.0
             }
@@ -48,7 +51,7 @@ macro_rules! valued {
     )*};
 }
 
-valued!(Rents Eats);
+valued!(Rents: 1 Eats: 7);
 
 /// Which of the sources have a pair.
 type Share = fn(usize, &mut Random) -> bool;
@@ -77,9 +80,12 @@ fn world<R: Valued>(share: Share, seed: u64) -> (World, Vec<(Entity, Entity, u64
     let mut expected = Vec::new();
     for (number, &source) in sources.iter().enumerate() {
         if share(number, &mut random) {
-            let target = targets[number % targets.len()];
-            world.insert_pair(source, R::from(number as u64), target).unwrap();
-            expected.push((source, target, number as u64));
+            // From one target each to more than a slot has room for.
+            let count = 1 + number % R::MAX_TARGETS;
+            for target in (0..count).map(|nth| targets[(number + nth) % targets.len()]) {
+                world.insert_pair(source, R::from(number as u64), target).unwrap();
+                expected.push((source, target, number as u64));
+            }
         }
     }
     expected.sort_unstable();
@@ -214,4 +220,48 @@ fn sources_that_died_were_cleared_or_point_to_themselves_are_read_as_what_they_a
         "a pair with itself cannot be written at both ends"
     );
     check::<Rents>(&mut world, &expected);
+}
+
+/// The entities of a variable in each row of an expression beside those of `$this`, sorted; the placeholder where it has none.
+fn rows_of(world: &mut World, text: &str, var: &str) -> Vec<(Entity, Entity)> {
+    let mut expr = PairExpr::parse(text).unwrap().compile(world).unwrap();
+    let mut rows = Vec::new();
+    expr.for_each(world, |row| {
+        rows.push((row.this().unwrap(), row.var(var).unwrap_or(Entity::PLACEHOLDER)));
+    })
+    .unwrap();
+    rows.sort_unstable();
+    rows
+}
+
+/// Optional and any relation, of few relations and of more than are read one after the other for each source.
+#[test]
+fn expressions_agree_with_the_pairs_whatever_share_of_the_sources_has_one() {
+    for (number, share) in SHARES.into_iter().enumerate() {
+        let (mut world, expected) = world::<Rents>(share, number as u64);
+        world.register_component_name::<Seen>("Seen").register_relation::<Rents>().unwrap();
+        let mut random = Random(number as u64);
+        let mut pairs: Vec<_> = expected.iter().map(|&(source, target, _)| (source, target)).collect();
+        let all: Vec<Entity> = world.query_filtered::<Entity, With<Seen>>().iter(&world).collect();
+
+        let mut optional = pairs.clone();
+        let sources: Vec<Entity> = pairs.iter().map(|pair| pair.0).collect();
+        let others = all.iter().filter(|entity| sources.binary_search(entity).is_err());
+        optional.extend(others.map(|&entity| (entity, Entity::PLACEHOLDER)));
+        optional.sort_unstable();
+        assert_eq!(rows_of(&mut world, "Seen, (Rents, $t)", "t"), pairs);
+        assert_eq!(rows_of(&mut world, "Seen, ?(Rents, $t)", "t"), optional);
+        for relations in 0..12 {
+            assert_eq!(rows_of(&mut world, "Seen, (*, $t)", "t"), pairs, "{relations} more relations");
+            let relation = world.spawn_relation(format!("R{relations}"), RelationTraits::new()).unwrap();
+            for _ in 0..random.below(200) {
+                let [source, target] = [(); 2].map(|()| all[random.below(all.len())]);
+                if !world.has_pair_by_id(source, (relation, target)) {
+                    world.insert_pair_by_id(source, (relation, target)).unwrap();
+                    pairs.push((source, target));
+                }
+            }
+            pairs.sort_unstable();
+        }
+    }
 }

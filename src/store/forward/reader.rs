@@ -84,17 +84,6 @@ impl TargetBlock {
     }
 }
 
-impl ExclusiveReader<'_> {
-    /// Whether some sources have a target and some have none, by a sample, so that a [`TargetBlock`] is worth it. False if
-    /// there are few sources.
-    pub(crate) fn is_mixed(&mut self, sources: &[Entity]) -> bool {
-        const MIN: usize = 1024;
-        const SAMPLE: usize = 32;
-        sources.len() >= MIN
-            && is_mixed(sources.iter().step_by(sources.len() / SAMPLE).map(|&source| self.has_any(source)))
-    }
-}
-
 /// Follows an exclusive relation from source to target.
 #[derive(Clone, Copy)]
 pub(crate) struct Upward<'w> {
@@ -149,6 +138,12 @@ impl ManyReader<'_> {
         self.page.get(&self.forward.slots, source.index_u32()).is_of(source)
     }
 
+    /// A bit for each of up to 64 sources that has a target.
+    #[inline]
+    pub(crate) fn having(&mut self, sources: &[Entity]) -> u64 {
+        (0..).zip(sources).fold(0, |bits, (at, &source)| bits | u64::from(self.has_any(source)) << at)
+    }
+
     #[inline]
     pub(crate) fn has(&mut self, source: Entity, target: Entity) -> bool {
         match self.held(source) {
@@ -164,6 +159,20 @@ impl ManyReader<'_> {
 pub(crate) enum Reader<'w> {
     Exclusive(ExclusiveReader<'w>),
     Many(ManyReader<'w>),
+}
+
+impl Reader<'_> {
+    /// Whether some sources have a target and some have none, by a sample, so that it is worth it to read them in blocks. False
+    /// if there are few sources.
+    pub(crate) fn is_mixed(&mut self, sources: &[Entity]) -> bool {
+        const MIN: usize = 1024;
+        const SAMPLE: usize = 32;
+        sources.len() >= MIN
+            && is_mixed(sources.iter().step_by(sources.len() / SAMPLE).map(|&source| match self {
+                Self::Exclusive(reader) => reader.has_any(source),
+                Self::Many(reader) => reader.has_any(source),
+            }))
+    }
 }
 
 impl Forward {

@@ -5,7 +5,7 @@ use super::{PairEdge, Pairs, QueryScope};
 use crate::{
     fetch::{CursorSet, FetchCursor, RowHint, StorageEntities, table_row},
     relation::Relation,
-    store::{ExclusiveReader, RelationIndex, SourceIter, TargetBlock},
+    store::{ExclusiveReader, Reader, RelationIndex, SourceIter, TargetBlock, ones},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -159,9 +159,9 @@ where
         })
     }
 
-    /// Whether the relation is exclusive, and some sources of a large table have a target while others have none.
+    /// Whether some sources of a large table have a target while others have none.
     pub(super) fn is_mixed<R: Relation>(&self, pairs: &Pairs<'_, '_, R>) -> bool {
-        pairs.index.and_then(|index| index.exclusive_reader(pairs.compare)).is_some_and(|mut reader| {
+        pairs.index.map(|index| index.reader(pairs.compare)).is_some_and(|mut reader| {
             self.sources.storages().iter().any(|&storage| {
                 let rows = self.sources.rows_of(storage);
                 matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
@@ -180,11 +180,11 @@ where
     ) {
         let Some(index) = pairs.index else { return };
         let rows = self.sources.enter(storage);
-        let all_match = self.all_match(index, rows);
         let part = part.start..part.end.min(rows.len());
         if let (StorageEntities::Table(entities), Some(reader)) =
             (rows, index.exclusive_reader(pairs.compare))
         {
+            let all_match = self.all_match(index, rows);
             let sources = (part.start, &entities[part]);
             // SAFETY: these are the entities of the table that was entered, from this row on; `all_match` as required.
             unsafe {
@@ -195,6 +195,20 @@ where
             }
             return;
         }
+        self.visit_several(pairs, rows, part, each);
+    }
+
+    /// The same in general.
+    #[inline]
+    fn visit_several<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        rows: StorageEntities<'_>,
+        part: Range<usize>,
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let Some(index) = pairs.index else { return };
+        let all_match = self.all_match(index, rows);
         for (source, row) in part.filter_map(|at| rows.get(at)) {
             for target in index.targets(source) {
                 // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
@@ -237,19 +251,33 @@ where
         part: Range<usize>,
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let Some(index) = pairs.index else { return };
-        let Some(mut reader) = index.exclusive_reader(pairs.compare) else { return };
-        let rows = self.sources.enter(storage);
-        let all_match = self.all_match(index, rows);
+        let (Some(index), rows) = (pairs.index, self.sources.enter(storage)) else { return };
         let part = part.start..part.end.min(rows.len());
-        let mut targets = TargetBlock::default();
-        for start in part.clone().step_by(TargetBlock::LEN) {
-            let sources = (start..part.end).map_while(|at| Some(rows.get(at)?.0));
-            targets.read(&mut reader, sources);
-            while let Some((at, target)) = targets.next() {
-                let Some(source) = rows.get(start + at) else { continue };
-                // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
-                unsafe { self.show_row(all_match, pairs, source, target, each) };
+        let StorageEntities::Table(sources) = rows else {
+            return self.visit_several(pairs, rows, part, each);
+        };
+        let all_match = self.all_match(index, rows);
+        let (mut targets, mut reader) = (TargetBlock::default(), index.reader(pairs.compare));
+        for (sources, start) in
+            sources[part.clone()].chunks(TargetBlock::LEN).zip(part.step_by(TargetBlock::LEN))
+        {
+            // SAFETY: the table that was entered has the source in this row; `all_match` was asked for; *One at a time*.
+            let mut show = |at: usize, target| unsafe {
+                self.show_row(all_match, pairs, (sources[at], table_row(start + at)), target, each);
+            };
+            match &mut reader {
+                Reader::Exclusive(reader) => {
+                    targets.read(reader, sources.iter().copied());
+                    while let Some((at, target)) = targets.next() {
+                        show(at, target);
+                    }
+                }
+                Reader::Many(reader) => {
+                    for at in ones(reader.having(sources)) {
+                        let at = at as usize;
+                        index.targets(sources[at]).for_each(|target| show(at, target));
+                    }
+                }
             }
         }
     }
