@@ -31,6 +31,17 @@ pub(super) enum SourceLocation<'a> {
     Near(&'a mut RowHint),
 }
 
+/// How the rows of sources are gone over.
+#[derive(Clone, Copy)]
+pub(super) enum RowLoop {
+    /// One by one, in tables, with at most one target each.
+    Exclusive,
+    /// In blocks, in tables: some have a target and some have none.
+    Mixed,
+    /// One by one.
+    General,
+}
+
 /// Fetches the data of both ends of a pair.
 pub(super) struct Ends<'w, 's, S, T, F, TF>
 where
@@ -122,16 +133,9 @@ where
     ) {
         let Some(index) = pairs.index else { return };
         match scope {
-            // Two loops, since what `each` counts can stay in registers in the one that calls nothing else with it.
-            QueryScope::All if self.scans(index) && self.is_mixed(pairs) => {
-                for &storage in self.sources.storages() {
-                    self.visit_mixed(pairs, storage, 0..usize::MAX, each);
-                }
-            }
             QueryScope::All if self.scans(index) => {
-                for &storage in self.sources.storages() {
-                    self.visit_rows(pairs, storage, 0..usize::MAX, each);
-                }
+                let storages = self.sources.storages();
+                self.visit_rows(self.row_loop(pairs), pairs, (storages, 0..usize::MAX), each);
             }
             QueryScope::All => {
                 for (target, list) in index.targets_with_sources() {
@@ -159,57 +163,66 @@ where
         })
     }
 
+    /// The loop over the rows of all storages.
+    pub(super) fn row_loop<R: Relation>(&self, pairs: &Pairs<'_, '_, R>) -> RowLoop {
+        let Some(index) = pairs.index.filter(|_| self.sources.is_dense()) else { return RowLoop::General };
+        if self.is_mixed(index, pairs.compare) {
+            RowLoop::Mixed
+        } else if index.is_exclusive() {
+            RowLoop::Exclusive
+        } else {
+            RowLoop::General
+        }
+    }
+
     /// Whether some sources of a large table have a target while others have none.
-    pub(super) fn is_mixed<R: Relation>(&self, pairs: &Pairs<'_, '_, R>) -> bool {
-        pairs.index.map(|index| index.reader(pairs.compare)).is_some_and(|mut reader| {
-            self.sources.storages().iter().any(|&storage| {
-                let rows = self.sources.rows_of(storage);
-                matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
-            })
+    fn is_mixed(&self, index: &RelationIndex, compare: bool) -> bool {
+        let mut reader = index.reader(compare);
+        self.sources.storages().iter().any(|&storage| {
+            let rows = self.sources.rows_of(storage);
+            matches!(rows, StorageEntities::Table(sources) if reader.is_mixed(sources))
         })
     }
 
-    /// Shows the pairs of the sources in a part of a table or archetype.
-    #[inline]
+    /// Shows the pairs of the sources in a part of each of some storages.
     pub(super) fn visit_rows<R: Relation>(
         &mut self,
+        row_loop: RowLoop,
         pairs: &Pairs<'_, '_, R>,
-        storage: u32,
-        part: Range<usize>,
+        (storages, part): (&[u32], Range<usize>),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
         let Some(index) = pairs.index else { return };
-        let rows = self.sources.enter(storage);
-        let part = part.start..part.end.min(rows.len());
-        if let (StorageEntities::Table(entities), Some(reader)) =
-            (rows, index.exclusive_reader(pairs.compare))
-        {
-            let all_match = self.all_match(index, rows);
-            let sources = (part.start, &entities[part]);
-            // SAFETY: these are the entities of the table that was entered, from this row on; `all_match` as required.
-            unsafe {
-                match all_match {
-                    true => self.visit_exclusive::<true, R>(pairs, reader, sources, each),
-                    false => self.visit_exclusive::<false, R>(pairs, reader, sources, each),
+        // Separate loops, since what `each` counts can stay in registers in the one that calls nothing else with it.
+        match row_loop {
+            RowLoop::Exclusive => {
+                for &storage in storages {
+                    self.visit_exclusive(pairs, index, (storage, part.clone()), each);
                 }
             }
-            return;
+            RowLoop::Mixed => {
+                for &storage in storages {
+                    self.visit_mixed(pairs, index, (storage, part.clone()), each);
+                }
+            }
+            RowLoop::General => {
+                for &storage in storages {
+                    self.visit_general(pairs, index, (storage, part.clone()), each);
+                }
+            }
         }
-        self.visit_several(pairs, rows, part, each);
     }
 
-    /// The same in general.
-    #[inline]
-    fn visit_several<R: Relation>(
+    fn visit_general<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
-        rows: StorageEntities<'_>,
-        part: Range<usize>,
+        index: &RelationIndex,
+        (storage, part): (u32, Range<usize>),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let Some(index) = pairs.index else { return };
+        let rows = self.sources.enter(storage);
         let all_match = self.all_match(index, rows);
-        for (source, row) in part.filter_map(|at| rows.get(at)) {
+        for (source, row) in (part.start..part.end.min(rows.len())).filter_map(|at| rows.get(at)) {
             for target in index.targets(source) {
                 // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
                 unsafe { self.show_row(all_match, pairs, (source, row), target, each) };
@@ -222,14 +235,34 @@ where
         self.targets.all_match(rows.len(), |entity| !index.is_target(entity))
     }
 
+    #[inline]
+    fn visit_exclusive<R: Relation>(
+        &mut self,
+        pairs: &Pairs<'_, '_, R>,
+        index: &RelationIndex,
+        (storage, part): (u32, Range<usize>),
+        each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
+    ) {
+        let (rows, reader) = (self.sources.enter(storage), index.exclusive_reader(pairs.compare));
+        let (StorageEntities::Table(sources), Some(reader)) = (rows, reader) else { return };
+        let sources = (part.start, &sources[part.start..part.end.min(sources.len())]);
+        // SAFETY: these are the entities of the table that was entered, from this row on; `all_match` as required.
+        unsafe {
+            match self.all_match(index, rows) {
+                true => self.visit_exclusive_rows::<true, R>(pairs, reader, sources, each),
+                false => self.visit_exclusive_rows::<false, R>(pairs, reader, sources, each),
+            }
+        }
+    }
+
     /// Shows the pairs of the sources in a part of a table, if each has one target. Where nothing is read of targets,
-    /// nothing in this loop calls or panics: what `each` counts can stay in registers.
+    /// nothing in this loop calls or panics.
     ///
     /// # Safety
     /// The sources must be the entities of the table that was entered from the given row on. `ALL_MATCH` must say whether
     /// [`FetchCursor::all_match`] holds for the targets.
     #[inline]
-    unsafe fn visit_exclusive<const ALL_MATCH: bool, R: Relation>(
+    unsafe fn visit_exclusive_rows<const ALL_MATCH: bool, R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
         mut reader: ExclusiveReader<'_>,
@@ -243,20 +276,17 @@ where
         }
     }
 
-    /// The same as [`visit_rows`](Self::visit_rows), if [`is_mixed`](Self::is_mixed) holds.
-    pub(super) fn visit_mixed<R: Relation>(
+    fn visit_mixed<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
-        storage: u32,
-        part: Range<usize>,
+        index: &RelationIndex,
+        (storage, part): (u32, Range<usize>),
         each: &mut impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>),
     ) {
-        let (Some(index), rows) = (pairs.index, self.sources.enter(storage)) else { return };
-        let part = part.start..part.end.min(rows.len());
-        let StorageEntities::Table(sources) = rows else {
-            return self.visit_several(pairs, rows, part, each);
-        };
+        let rows = self.sources.enter(storage);
+        let StorageEntities::Table(sources) = rows else { return };
         let all_match = self.all_match(index, rows);
+        let part = part.start..part.end.min(sources.len());
         let (mut targets, mut reader) = (TargetBlock::default(), index.reader(pairs.compare));
         for (sources, start) in
             sources[part.clone()].chunks(TargetBlock::LEN).zip(part.step_by(TargetBlock::LEN))

@@ -3,7 +3,7 @@
 
 use super::{
     PairEdge, Pairs, QueryScope,
-    ends::{Ends, SourceLocation},
+    ends::{Ends, RowLoop, SourceLocation},
 };
 use crate::{
     fetch::{FetchCursor, RowHint, StorageEntities},
@@ -382,11 +382,11 @@ where
             index => match index.and_then(|index| index.exclusive_reader(pairs.compare)) {
                 Some(reader) => {
                     let rows = ExclusiveRows { storages, rows, at, reader };
-                    match self.is_mixed(pairs) {
-                        true => {
+                    match self.row_loop(pairs) {
+                        RowLoop::Mixed => {
                             Walk::Mixed(Box::new(MixedRows { rows, block: TargetBlock::default(), start: 0 }))
                         }
-                        false => Walk::Exclusive(rows),
+                        RowLoop::Exclusive | RowLoop::General => Walk::Exclusive(rows),
                     }
                 }
                 None => {

@@ -88,14 +88,11 @@ mod threads {
             QueryScope::Source(_) => return false,
             // By table, also if going by list were shorter: a source may be in several lists.
             QueryScope::All => pool.scope(|scope| {
-                let is_mixed = ends.is_mixed(pairs);
+                let row_loop = ends.row_loop(pairs);
                 for &storage in ends.sources.storages() {
                     for batch in batches(ends.sources.rows_of(storage).len()) {
                         scope.spawn(async move {
-                            match is_mixed {
-                                true => ends_of().visit_mixed(pairs, storage, batch, &mut &*each),
-                                false => ends_of().visit_rows(pairs, storage, batch, &mut &*each),
-                            }
+                            ends_of().visit_rows(row_loop, pairs, (&[storage], batch), &mut &*each);
                         });
                     }
                 }
