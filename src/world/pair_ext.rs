@@ -25,53 +25,12 @@ use bevy_ecs::{
 
 /// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
-/// Changes take effect at once. The same methods exist on [`EntityWorldMut`](super::EntityWorldMutPairExt) and, deferred, on
-/// [`EntityCommands`](super::EntityCommandsPairExt) and [`Commands`](super::CommandsPairExt).
-///
-/// Methods that end in `_by_id` take a [`PairId`], or a tuple `(relation, target)` that becomes one. Where several pairs
-/// can be meant, it may have wildcards.
-///
-/// A relation that was never used has no pairs; a dead entity has none either. `ChildOf` is read from Bevy's components
-/// until something uses relations, and from the store's index from then on. Another Bevy relationship counts as used
-/// once it was [adopted](crate::AdoptRelationshipExt::adopt_relationship) or named in a system parameter, a query term
-/// or a change of pairs: reading a shared `&World` cannot adopt it. Its components that are there by then are pairs
-/// from then on.
-///
-/// In the book: [Pairs in systems](crate::book::pairs).
-///
-/// ```
-/// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::prelude::*;
-/// #[derive(Relation, PartialEq, Debug)]
-/// struct Owes(u32);
-///
-/// # let mut world = World::new();
-/// # let [ship, pirate, earth] = [(); 3].map(|()| world.spawn_empty().id());
-/// world.insert_pair(ship, Owes(5), earth)?;
-/// assert!(world.has_pair::<Owes>(ship, earth));
-/// assert_eq!(world.pair_value::<Owes>(ship, earth), Some(&Owes(5)));
-/// world.remove_pair::<Owes>(ship, earth);
-///
-/// // By id, for a relation created at run time.
-/// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
-/// world.insert_tag(ship, pirate)?;
-/// world.insert_pair_by_id(ship, (docked_to, earth))?;
-/// assert_eq!(world.pairs_to(earth), [(ship, docked_to)]);
-/// world.remove_pairs_by_id(ship, (docked_to, earth));
-/// assert!(world.has_tag(ship, pirate) && !world.has_pair_by_id(ship, (docked_to, earth)));
-/// # Ok::<(), BevyError>(())
-/// ```
-///
-/// # Complexity
-/// Unless a method says otherwise, it takes constant time on average for each pair, tag or entity that it inserts, removes,
-/// despawns or returns, and for each given one; what observers do comes on top. Beside that, `target_with` takes
-/// O(entities above), `order_sources` O(sources of the target), `track_pair_changes` O(pairs of the relation), `maintain_pairs`
-/// time for what has changed since the last call, `clear_pairs` and `check_pairs` O(all pairs).
+#[doc = include_str!("pair_ext.md")]
 pub trait WorldPairExt: super::sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
     /// A tag pair that is there already stays as it is; the value of a data pair is replaced. Everything that
-    /// the relation's traits ask for happens too.
+    /// the relation's traits ask for happens too. Example: [inserting](WorldPairExt#inserting).
     ///
     /// # Errors
     /// See [`InsertPairError`]. Nothing has changed then.
@@ -87,12 +46,13 @@ pub trait WorldPairExt: super::sealed::Sealed {
     ) -> Result<(), InsertPairError>;
 
     /// [`insert_pair`](Self::insert_pair) for any relation. A pair that carries a value gets its default.
+    /// Example: [inserting](WorldPairExt#inserting).
     ///
     /// # Errors
     /// See [`InsertPairError`]; `*` and `_` are errors too.
     fn insert_pair_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> Result<(), InsertPairError>;
 
-    /// [`insert_pair_by_id`](Self::insert_pair_by_id) with a value.
+    /// [`insert_pair_by_id`](Self::insert_pair_by_id) with a value. Example: [inserting](WorldPairExt#inserting).
     ///
     /// # Errors
     /// See [`InsertPairError`]; a value of another type than the pair carries is an error.
@@ -106,7 +66,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Inserts a pair whose target is the entity that stands for the type `T`.
     ///
     /// The value is of type `R` if the relation has fields, else of type `T`, else `()`:
-    /// `world.insert_pair_to::<Begin, Position>(source, Position::ZERO)`.
+    /// `world.insert_pair_to::<Begin, Position>(source, Position::ZERO)`. Example: [inserting](WorldPairExt#inserting).
     ///
     /// # Errors
     /// See [`InsertPairError`].
@@ -164,6 +124,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     ) -> Result<(), InsertPairError>;
 
     /// Inserts many pairs of one relation, in order: several times faster than one by one.
+    /// Example: [batches](WorldPairExt#batches).
     ///
     /// # Errors
     /// Lists the pairs that were refused; the others have been inserted.
@@ -172,14 +133,14 @@ pub trait WorldPairExt: super::sealed::Sealed {
         pairs: impl IntoIterator<Item = (Entity, R, Entity)>,
     ) -> Result<(), InsertPairsError>;
 
-    /// Removes the pair with exactly this target. Returns whether it was there.
+    /// Removes the pair with exactly this target. Returns whether it was there. Example: [removing](WorldPairExt#removing).
     ///
     /// # Complexity
     /// Constant on average, whatever the number of sources or targets.
     fn remove_pair<R: Relation>(&mut self, source: Entity, target: Entity) -> bool;
 
     /// Removes the pair that has the key and returns its target, if there is one. [`remove_pair`](Self::remove_pair)
-    /// removes by target; [`pair_by_key`](Self::pair_by_key) reads.
+    /// removes by target; [`pair_by_key`](Self::pair_by_key) reads. Example: [values and keys](WorldPairExt#values-and-keys).
     ///
     /// # Complexity
     /// O(targets of `source` in the relation).
@@ -188,7 +149,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Makes the targets of `source` exactly those of `pairs`, all at once.
     ///
     /// Pairs that are there already stay as they are, with their values and their places in the order of targets, and
-    /// trigger no events. The new ones follow in the given order. If a target is named twice, the last value counts.
+    /// trigger no events; the values in `pairs` are for new ones. These follow in the given order. If a target is named twice, the last value counts.
     /// Without any, it does what [`remove_pairs`](Self::remove_pairs) does, also for an entity that is not alive:
     /// nothing.
     ///
@@ -253,28 +214,30 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// O(sources), beside the search for cycles.
     fn move_sources<R: Relation>(&mut self, from: Entity, to: Entity) -> Result<usize, InsertPairError>;
 
-    /// Removes all pairs of the relation from `source` and returns their number.
+    /// Removes all pairs of the relation from `source` and returns their number. Example: [removing](WorldPairExt#removing).
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
 
     /// Removes the pairs that fit `pair` from `source` and returns their number: `(R, T)`, all of a relation
     /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`. The last two remove tags too: a tag is a target
-    /// without a relation that has a name.
+    /// without a relation that has a name. Example: [removing](WorldPairExt#removing).
     fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize;
 
     /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) from every source: `(R, T)` removes all pairs of `R` with the
-    /// target `T`. Returns the number of removed pairs.
+    /// target `T`. Returns the number of removed pairs. Example: [removing](WorldPairExt#removing).
     fn remove_pairs_everywhere(&mut self, pair: impl Into<PairId>) -> usize;
 
     /// Removes many pairs of one relation, in order: several times faster than one by one. Returns the
-    /// number of those that were there.
+    /// number of those that were there. Example: [batches](WorldPairExt#batches).
     fn remove_pair_batch<R: Relation>(&mut self, pairs: impl IntoIterator<Item = (Entity, Entity)>) -> usize;
 
     /// Removes every pair. Pairs kept in Bevy's relationship components go with the components. The relations
     /// stay registered, and their traits can be set again. No entity is despawned for it.
+    /// Example: [removing](WorldPairExt#removing).
     fn clear_pairs(&mut self);
 
     /// [`despawn_with_dependents`](Self::despawn_with_dependents) for every entity that has a pair that fits `pair`;
     /// `(*, tag)` fits what has the tag. Returns the number of those that had the pair.
+    /// Example: [despawning](WorldPairExt#despawning).
     ///
     /// # Errors
     /// If a policy `Refuse` forbids one of these despawns. Nothing has changed then.
@@ -283,7 +246,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Despawns `entity` and all that goes with it by the cleanup policies, dependents first. A target that loses its
     /// last source of a relation with [`on_last_source`](RelationTraits::on_last_source) follows when it has lost it.
     /// In contrast to Bevy's `despawn`, it plans the whole cascade first, so that a policy `Refuse` can refuse it, and
-    /// the root goes last.
+    /// the root goes last. Example: [despawning](WorldPairExt#despawning).
     ///
     /// # Errors
     /// If the entity is dead, or a policy `Refuse` forbids the despawn. Nothing has changed then.
@@ -316,7 +279,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Spawns entities, each with a bundle and a pair, like Bevy's `spawn_batch`, which accepts no pairs.
     ///
     /// A pair that is refused goes to Bevy's error handler, also because an observer of the bundle has despawned the
-    /// entity, which is returned all the same.
+    /// entity, which is returned all the same. Example: [batches](WorldPairExt#batches).
     #[track_caller]
     fn spawn_batch_with_pair<B, R>(&mut self, batch: impl IntoIterator<Item = (B, R, Entity)>) -> Vec<Entity>
     where
@@ -324,15 +287,17 @@ pub trait WorldPairExt: super::sealed::Sealed {
         R: Relation;
 
     /// Makes `tag` a tag of `source`: an entity that serves as a mark without a target.
+    /// Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     ///
     /// # Errors
     /// See [`InsertPairError`].
     fn insert_tag(&mut self, source: Entity, tag: Entity) -> Result<(), InsertPairError>;
 
-    /// Removes a tag. Returns whether `source` had it.
+    /// Removes a tag. Returns whether `source` had it. Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn remove_tag(&mut self, source: Entity, tag: Entity) -> bool;
 
     /// Registers relation type `R`, as its first use does, and returns its entity.
+    /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     ///
     /// # Errors
     /// If its traits are rejected.
@@ -340,6 +305,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
 
     /// Spawns a relation that has no Rust type. Its entity gets a [`Name`](bevy_ecs::name::Name) with `name`, by which expressions,
     /// [`lookup`](crate::WorldNameExt::lookup) and saves find it; errors and drawings show it.
+    /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     ///
     /// # Errors
     /// If the traits are rejected; nothing is spawned then.
@@ -358,21 +324,25 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// component must be registered, and no entity may have it yet. If the type is a relation too, companions that have
     /// no default concern its pairs only, and so do those that `#[relation(with = ..)]` declares. The other traits
     /// concern the pairs of which the component's type is the relation.
+    /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     ///
     /// # Errors
     /// If they contradict each other or what is known, or come too late; or a companion of a component cannot be made.
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;
 
-    /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation.
+    /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation, which is not
+    /// registered by this: pairs that are inserted by its id before [`register_relation`](Self::register_relation), or another
+    /// use of the type, follow none of its rules, and the type is refused afterwards as its traits come too late. Register it first.
+    /// Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity;
 
-    /// Puts the sources of a target of an `ordered` relation into the given order.
+    /// Puts the sources of a target of an `ordered` relation into the given order. Example: [order](WorldPairExt#order).
     ///
     /// # Errors
     /// If the relation keeps no order, or `order` is not a permutation of the sources.
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError>;
 
-    /// [`order_sources`](Self::order_sources) for any relation.
+    /// [`order_sources`](Self::order_sources) for any relation. Example: [order](WorldPairExt#order).
     ///
     /// # Errors
     /// As there, and if `relation` is no relation.
@@ -384,6 +354,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     ) -> Result<(), ReorderError>;
 
     /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count as inserted now.
+    /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
     fn track_pair_changes<R: Relation>(&mut self);
 
     /// Adds an observer of the pairs that fit `pair` and returns its entity. The observer must be one of
@@ -449,6 +420,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
     /// [`trigger_along`](Self::trigger_along) for any relation.
+    /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
     ///
     /// # Errors
     /// If the relation is not traversable; the event is not triggered then.
@@ -462,6 +434,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Triggers events at entities when component `C` comes and goes above them along `R`: from now on
     /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered.
     /// Another order of targets triggers neither. Nothing is paid for relations and components for which this was not called.
+    /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
     /// Checks the ends of pairs that commands have inserted: whether they have the components that the relation
@@ -512,9 +485,11 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
     /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs are
     /// [checked](Self::check_constraints). Work of this crate that Bevy dropped because a command panicked is done.
+    /// Example: [checks and maintenance](WorldPairExt#checks-and-maintenance).
     fn maintain_pairs(&mut self);
 
     /// Verifies every [`Invariant`](crate::error::Invariant) of the pair store.
+    /// Example: [checks and maintenance](WorldPairExt#checks-and-maintenance).
     ///
     /// # Errors
     /// The first that is broken: a bug in this crate.
@@ -523,28 +498,31 @@ pub trait WorldPairExt: super::sealed::Sealed {
     // Reading.
 
     /// The pairs of relation type `R`, as the system parameter of the same name returns them.
+    /// Example: [reading](WorldPairExt#reading).
     fn pairs<R: Relation>(&self) -> Pairs<'_, '_, R>;
 
-    /// The pairs of all relations, as the system parameter of the same name returns them.
+    /// The pairs of all relations, as the system parameter of the same name returns them. Example: [reading](WorldPairExt#reading).
     fn any_pairs(&self) -> AnyPairs<'_, '_>;
 
-    /// The pairs of any relation.
+    /// The pairs of any relation. Example: [reading](WorldPairExt#reading).
     fn pairs_by_id(&self, relation: Entity) -> RelationView<'_, '_>;
 
     /// Whether `source` has the pair. Of a Bevy relationship that is not adopted yet: never.
+    /// Example: [reading](WorldPairExt#reading).
     fn has_pair<R: Relation>(&self, source: Entity, target: Entity) -> bool;
 
-    /// Whether `source` has a pair that fits `pair`.
+    /// Whether `source` has a pair that fits `pair`. Example: [reading](WorldPairExt#reading).
     ///
     /// # Complexity
     /// O(1), but for `(*, T)`: O(relations in which `source` takes part).
     fn has_pair_by_id(&self, source: Entity, pair: impl Into<PairId>) -> bool;
 
     /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, ask
-    /// [`has_pair`](Self::has_pair) for it.
+    /// [`has_pair`](Self::has_pair) for it. Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
 
     /// The value of a pair of any relation. `None` also if it is not a `V`, and for every tag pair.
+    /// Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_value_by_id<V: Send + Sync + 'static>(
         &self,
         source: Entity,
@@ -553,16 +531,18 @@ pub trait WorldPairExt: super::sealed::Sealed {
 
     /// The value of a pair, to write. `None` as in [`pair_value`](Self::pair_value). It is marked as changed as a component is,
     /// and `PairInserted` is not sent; see [`PairsMut`](crate::PairsMut), which is for systems.
+    /// Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_value_mut<R: StoredRelation>(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>>;
 
     /// The target of `source` whose pair has the key, and the value of the pair.
+    /// Example: [values and keys](WorldPairExt#values-and-keys).
     ///
     /// # Complexity
     /// O(targets of `source` in the relation).
     fn pair_by_key<R: KeyedRelation>(&self, source: Entity, key: &R::Key) -> Option<(Entity, &R)>;
 
     /// [`pair_by_key`](Self::pair_by_key) of a relation created at run time, with values of type `R`: see
-    /// [`keyed_data`](RelationTraits::keyed_data).
+    /// [`keyed_data`](RelationTraits::keyed_data). Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_by_key_by_id<R: KeyedRelation>(
         &self,
         source: Entity,
@@ -571,27 +551,33 @@ pub trait WorldPairExt: super::sealed::Sealed {
     ) -> Option<(Entity, &R)>;
 
     /// Every pair that `source` has, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are not pairs.
+    /// Example: [reading](WorldPairExt#reading).
     fn pairs_of(&self, source: Entity) -> Vec<PairId>;
 
     /// Every pair in which `target` is the target, as source and relation: [`AnyPairs::pairs_to`], collected.
+    /// Example: [reading](WorldPairExt#reading).
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
 
     /// The nearest entity up the relation that has the component, `entity` first. Nearest is as for
     /// [`Up`](crate::query::Up): everything that is found by way of the first target comes before the second.
+    /// Example: [reading](WorldPairExt#reading).
     fn target_with<R: Relation, C: Component>(&self, entity: Entity) -> Option<Entity>;
 
-    /// Whether `source` has the tag.
+    /// Whether `source` has the tag. Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn has_tag(&self, source: Entity, tag: Entity) -> bool;
 
-    /// The tags of `source`, in insertion order.
+    /// The tags of `source`, in insertion order. Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn tags(&self, source: Entity) -> TargetIter<'_>;
 
     /// The entity that stands for the type `T`, if there is one yet.
+    /// Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn get_entity_of<T: 'static>(&self) -> Option<Entity>;
 
     /// What is known of a relation, a tag or a type entity, if anything is.
+    /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     fn traits_of(&self, entity: Entity) -> Option<&RelationTraits>;
 
     /// The name of a relation for messages: that of its type, or the one given when it was spawned.
+    /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     fn relation_name(&self, relation: Entity) -> Option<RelationName>;
 }

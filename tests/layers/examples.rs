@@ -1,7 +1,7 @@
 //! Whether the documentation shows how everything is used.
 
 use super::{Source, sources};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// Something public, with its documentation.
 struct Item {
@@ -31,6 +31,14 @@ impl Item {
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     &text[..end]
+}
+
+/// The documentation of an item, if it is a file beside the source. The book is not that of an item.
+fn included_docs(source: &Source, line: &str) -> Option<String> {
+    let name = line.trim().strip_prefix("#[doc = include_str!(\"")?.strip_suffix("\")]")?;
+    let folder = source.module.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder).join(name);
+    (!name.contains('/')).then(|| fs::read_to_string(path).expect("the file can be read"))
 }
 
 /// What follows the first of some words.
@@ -68,6 +76,10 @@ fn items(source: &Source) -> Vec<Item> {
         if let Some(doc) = text.strip_prefix("///") {
             docs.push_str(doc);
             docs.push('\n');
+            continue;
+        }
+        if let Some(included) = included_docs(source, text) {
+            docs.push_str(&included);
             continue;
         }
         if in_attribute || text.starts_with("#[") {
@@ -133,12 +145,15 @@ fn examples(sources: &[Source]) -> String {
     for source in sources {
         let mut within = false;
         for line in source.text.lines() {
-            let Some(line) = after(line.trim(), &["///", "//!"]) else { continue };
-            if line.trim_start().starts_with("```") {
-                within = !within;
-            } else if within {
-                examples.push_str(line);
-                examples.push('\n');
+            let included = included_docs(source, line).unwrap_or_default();
+            let written = after(line.trim(), &["///", "//!"]);
+            for line in included.lines().chain(written) {
+                if line.trim_start().starts_with("```") {
+                    within = !within;
+                } else if within {
+                    examples.push_str(line);
+                    examples.push('\n');
+                }
             }
         }
     }
