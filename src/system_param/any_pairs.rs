@@ -62,6 +62,31 @@ use bevy_ecs::{
 /// pairs.
 ///
 /// The world has one as well: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{id::Slot, prelude::*};
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// let [likes, fears] = ["Likes", "Fears"].map(|name| world.spawn_relation(name, RelationTraits::new()).unwrap());
+/// for pair in [(likes, ben), (likes, cy), (fears, ben)] {
+///     world.insert_pair_by_id(ann, pair)?;
+/// }
+/// let pairs = world.any_pairs();
+/// assert!(pairs.has(ann, PairId::new(fears, Slot::Any)) && !pairs.has(ann, PairId::new(fears, cy)));
+/// assert!(pairs.matching(ann, PairId::with_target(ben)).eq([(likes, ben), (fears, ben)]));
+/// assert!(pairs.matching(ann, PairId::new(likes, Slot::Any)).eq([(likes, ben)]));
+/// assert!(pairs.iter_matching(PairId::with_relation(likes)).eq([(ann, likes, ben), (ann, likes, cy)]));
+/// assert!(pairs.pairs_to(ben).eq([(ann, likes), (ann, fears)]));
+/// assert_eq!((pairs.target_count(ann), pairs.source_count(ben)), (3, 2));
+/// assert_eq!((pairs.len(), pairs.iter().count(), pairs.is_empty()), (3, 3, false));
+///
+/// // Relation by relation.
+/// assert!(pairs.relations().any(|relation| relation == likes));
+/// assert!(pairs.relation(likes).targets(ann).eq([ben, cy]));
+/// assert_eq!(pairs.relation_name(likes).unwrap().to_string(), "Likes");
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct AnyPairs<'w, 's> {
     relations: Option<Relations<'w, 's>>,

@@ -121,6 +121,21 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     /// The value of a pair. `None` if there is no such pair, or if the relation has no values, as tag relations have
     /// none: ask [`has`](RelationView::has) for their pairs.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation, PartialEq, Debug)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, bank] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # world.insert_pair(ann, Owes(7), bank)?;
+    /// let debts = world.pairs::<Owes>();
+    /// assert_eq!(debts.get(ann, bank), Some(&Owes(7)));
+    /// assert_eq!(debts.get(bank, ann), None);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Complexity
     /// Constant.
     #[inline]
@@ -152,6 +167,21 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
 
 impl<R: Relation> Pairs<'_, '_, R> {
     /// Every pair with its value, target by target. Nothing if the relation has no values.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben, bank] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair_batch([(ann, Owes(7), bank), (ben, Owes(2), bank), (ben, Owes(1), ann)])?;
+    /// let debts = world.pairs::<Owes>();
+    /// assert_eq!(debts.values().map(|(_debtor, _creditor, debt)| debt.0).sum::<u32>(), 10);
+    /// assert_eq!(debts.values_to(bank).map(|(_debtor, debt)| debt.0).sum::<u32>(), 9);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
         self.iter().filter_map(|(source, target)| Some((source, target, self.known_value(source, target)?)))
     }
@@ -178,17 +208,32 @@ impl<R: Relation> Pairs<'_, '_, R> {
     }
 
     /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
-    /// [`values_of`](Self::values_of) from the other end.
+    /// [`values_of`](Self::values_of) from the other end. [`values`](Self::values) has an example.
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
         self.sources(target).filter_map(move |source| Some((source, self.known_value(source, target)?)))
     }
 
     /// The target of `source`, if it has exactly one. Constant time.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Likes;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair_batch([(ann, Likes, ben), (ann, Likes, cy), (ben, Likes, cy)])?;
+    /// let likes = world.pairs::<Likes>();
+    /// assert_eq!((likes.single_target(ann), likes.single_target(ben)), (None, Some(cy)));
+    /// assert_eq!((likes.single_source(ben), likes.single_source(cy)), (Some(ann), None));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn single_target(&self, source: Entity) -> Option<Entity> {
         if self.target_count(source) == 1 { self.target(source) } else { None }
     }
 
-    /// The source of `target`, if it has exactly one. Constant time.
+    /// The source of `target`, if it has exactly one. Constant time. [`single_target`](Self::single_target) has an example.
     pub fn single_source(&self, target: Entity) -> Option<Entity> {
         if self.source_count(target) == 1 { self.sources(target).next() } else { None }
     }

@@ -49,6 +49,29 @@ use core::{fmt, ops::Deref};
 /// # schedule.add_systems(forget).run(&mut world);
 /// # assert_eq!(world.pair_value::<Trusts>(bob, alice).unwrap().much, 0.99);
 /// ```
+///
+/// One pair, all of a source, all of a target:
+///
+/// ```
+/// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// # let mut world = World::new();
+/// # let [ann, ben, bank] = [(); 3].map(|()| world.spawn_empty().id());
+/// # world.insert_pair_batch([(ann, Owes(5), bank), (ann, Owes(1), ben), (ben, Owes(2), bank)])?;
+/// let pay = move |mut debts: PairsMut<Owes>| {
+///     if let Some(mut debt) = debts.get_mut(ann, bank) {
+///         debt.0 -= 1;
+///     }
+///     debts.for_each_of(ann, |_creditor, mut debt| debt.0 *= 10);
+///     debts.for_each_to(bank, |_debtor, mut debt| debt.0 += 1);
+///     [(ann, bank), (ann, ben), (ben, bank)].map(|(debtor, creditor)| debts.get(debtor, creditor).unwrap().0)
+/// };
+/// assert_eq!(world.run_system_once(pay).unwrap(), [41, 10, 3]);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct PairsMut<'w, R: StoredRelation> {
     index: Option<&'w RelationIndex>,
     view: RelationView<'w, 'w>,

@@ -47,6 +47,26 @@ use core::{iter::FusedIterator, marker::PhantomData};
 /// }
 /// # bevy_ecs::system::assert_is_system(report);
 /// ```
+///
+/// What is not read stays:
+///
+/// ```
+/// # use bevy_ecs::{prelude::*, system::SystemState};
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct DockedTo;
+/// # let mut world = World::new();
+/// # let [port, kite, gull, tern] = [(); 4].map(|()| world.spawn_empty().id());
+/// # world.insert_pair_batch([kite, gull, tern].map(|ship| (ship, DockedTo, port)))?;
+/// # let mut state: SystemState<RemovedPairs<DockedTo>> = SystemState::new(&mut world);
+/// world.remove_pair_batch::<DockedTo>([(kite, port), (gull, port), (tern, port)]);
+/// # let mut departed = state.get(&world)?;
+/// assert_eq!(departed.read().next(), Some((kite, port)));
+/// assert_eq!(departed.len(), 2);
+/// departed.clear();
+/// assert!(departed.is_empty());
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct RemovedPairs<'w, 's, R: Relation> {
     journal: Option<&'w Journal>,
     cursor: &'s mut Cursor,

@@ -24,6 +24,39 @@ use core::iter;
 /// [`WorldPairExt::pairs_by_id`]: crate::WorldPairExt::pairs_by_id
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, traverse::RelationView};
+/// # let mut world = World::new();
+/// # let [ship, wreck, turret, gun, hook] = [(); 5].map(|()| world.spawn_empty().id());
+/// let mounted_on = world.spawn_relation("MountedOn", RelationTraits::new().traversable())?;
+/// for (part, carrier) in [(turret, ship), (turret, wreck), (gun, turret), (hook, ship)] {
+///     world.insert_pair_by_id(part, (mounted_on, carrier))?;
+/// }
+/// let mounted: RelationView = world.pairs_by_id(mounted_on);
+///
+/// // One source.
+/// assert!(mounted.has(gun, turret) && mounted.has_any(gun) && !mounted.has_any(ship));
+/// assert_eq!((mounted.target(turret), mounted.nth_target(turret, 1)), (Some(ship), Some(wreck)));
+/// assert!(mounted.targets(turret).eq([ship, wreck]) && mounted.target_count(turret) == 2);
+/// // One target.
+/// assert!(mounted.is_target(ship) && !mounted.is_target(gun));
+/// assert!(mounted.sources(wreck).eq([turret]) && mounted.source_count(ship) == 2);
+/// // All pairs.
+/// assert_eq!((mounted.len(), mounted.iter().count(), mounted.is_empty()), (4, 4, false));
+/// // Up and down.
+/// assert!(mounted.ancestors(gun).eq([turret, ship]) && mounted.root(gun) == ship);
+/// assert!(mounted.all_ancestors(gun).eq([(turret, 1), (ship, 2), (wreck, 2)]));
+/// assert!(mounted.is_ancestor(wreck, gun) && mounted.depth(gun) == Some(2));
+/// assert_eq!(mounted.descendants(ship).count(), 3);
+///
+/// // Whether pairs have changed.
+/// let version = mounted.version();
+/// world.remove_pairs_by_id(hook, (mounted_on, ship));
+/// assert_ne!(world.pairs_by_id(mounted_on).version(), version);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct RelationView<'w, 's> {
     index: Option<&'w RelationIndex>,
@@ -201,6 +234,22 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// When a pair was inserted and changed, once ticks are
     /// [kept](crate::WorldPairExt::track_pair_changes) for the relation.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Likes;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.track_pair_changes::<Likes>();
+    /// let before = world.increment_change_tick();
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// let ticks = world.pairs::<Likes>().ticks(ann, ben).unwrap();
+    /// assert!(ticks.inserted.is_newer_than(before, world.change_tick()));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
         self.index?.ticks(source, target)
     }

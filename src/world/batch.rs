@@ -18,6 +18,24 @@ enum BatchChange<R> {
 /// Insertions and removals of pairs of one relation. See [`pair_batch`](crate::CommandsPairExt::pair_batch).
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// # world.insert_pair(ann, Likes, cy)?;
+/// let mut commands = world.commands();
+/// let mut likes = commands.pair_batch::<Likes>();
+/// likes.insert(ann, Likes, ben).remove(ann, cy).insert(ben, Likes, ann);
+/// drop(likes); // queued here, or at the end of the scope
+/// world.flush();
+/// assert!(world.pairs::<Likes>().targets(ann).eq([ben]) && world.has_pair::<Likes>(ben, ann));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct PairBatch<'w, 's, R: Relation> {
     commands: Commands<'w, 's>,
     place: &'static Location<'static>,

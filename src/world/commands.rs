@@ -48,6 +48,58 @@ use core::panic::Location;
 /// # assert_eq!(world.pairs::<Likes>().source_count(alice), 1);
 /// # Ok::<(), BevyError>(())
 /// ```
+///
+/// They can be chained, and are applied in order:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Guards;
+/// #[derive(Relation)]
+/// #[relation(key = u8)]
+/// struct Carries(u8);
+/// #[derive(Relation)]
+/// struct Begin;
+/// struct Position(f32);
+///
+/// # let mut world = World::new();
+/// # let [knight, page, gate, wall, sword, shield, hidden] = [(); 7].map(|()| world.spawn_empty().id());
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let rates = world.spawn_relation("Rates", RelationTraits::new().data::<u32>())?;
+/// let mut commands = world.commands();
+/// commands
+///     .entity(knight)
+///     .insert_pairs([(Guards, gate), (Guards, wall)])
+///     .insert_pairs([(Carries(0), sword), (Carries(1), shield)])
+///     .insert_pair_by_id((likes, gate))
+///     .insert_pair_value_by_id((rates, wall), 5_u32)
+///     .insert_pair_to::<Begin, Position>(Position(1.5))
+///     .insert_relationship(ChildOf(wall))
+///     .insert_tag(hidden);
+/// commands.entity(page).insert_pair(Guards, knight);
+/// world.flush();
+/// assert!(world.has_tag(knight, hidden) && world.has_pair_by_id(knight, (likes, gate)));
+/// assert_eq!(world.pairs_of(knight).len(), 8);
+///
+/// let mut commands = world.commands();
+/// commands
+///     .entity(knight)
+///     .remove_pair_by_key::<Carries>(1)
+///     .remove_pairs::<Carries>()
+///     .remove_pairs_by_id((likes, gate))
+///     .replace_targets([(Guards, sword)])
+///     .remove_tag(hidden)
+///     .move_sources::<Guards>(gate);
+/// world.flush();
+/// assert!(world.pairs::<Guards>().targets(knight).eq([sword]) && world.has_pair::<Guards>(page, gate));
+/// assert!(!world.has_tag(knight, hidden) && !world.has_pair::<Carries>(knight, sword));
+///
+/// world.commands().entity(knight).despawn_with_dependents();
+/// world.flush();
+/// assert!(world.get_entity(knight).is_err());
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityCommandsPairExt: sealed::Sealed {
     /// See [`WorldPairExt::insert_pair`].
     #[track_caller]
@@ -106,6 +158,18 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
 
     /// As [`insert_pair_by_id`](Self::insert_pair_by_id), but it is no error if source or target are gone when the
     /// command is applied.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+    /// world.commands().entity(ann).try_insert_pair_by_id((likes, ben));
+    /// world.flush();
+    /// assert!(world.has_pair_by_id(ann, (likes, ben)));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[track_caller]
     fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
@@ -114,6 +178,21 @@ pub trait EntityCommandsPairExt: sealed::Sealed {
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
     /// As [`remove_pair`](Self::remove_pair), but it is no error if the source is gone.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Likes;
+    ///
+    /// # let mut world = World::new();
+    /// # let ann = world.spawn_empty().id();
+    /// let ben = world.spawn(Pair(Likes, ann)).id();
+    /// world.commands().entity(ben).try_remove_pair::<Likes>(ann).despawn();
+    /// world.commands().entity(ben).try_remove_pair::<Likes>(ann); // no error
+    /// world.flush();
+    /// assert!(!world.has_pair::<Likes>(ben, ann));
+    /// ```
     #[track_caller]
     fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
@@ -335,6 +414,8 @@ fn unless_gone(inserted: core::result::Result<(), InsertPairError>) -> Result {
 }
 
 /// Changing the pairs of many entities, deferred: see [`pair_batch`](Self::pair_batch). Refusals are reported as by [`EntityCommandsPairExt`].
+///
+#[doc = include_str!("commands.md")]
 pub trait CommandsPairExt: sealed::Sealed {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that

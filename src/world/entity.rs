@@ -34,6 +34,52 @@ use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut
 /// assert!(bob.targets::<Owes>().eq([bank]));
 /// # Ok::<(), BevyError>(())
 /// ```
+///
+/// Methods that change pairs can be chained. Those that need more than one entity are methods of the world.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// #[relation(ordered)]
+/// struct Guards;
+/// #[derive(Relation)]
+/// #[relation(key = u8)]
+/// struct Carries(u8);
+///
+/// # let mut world = World::new();
+/// # let [gate, wall, sword, shield, hidden] = [(); 5].map(|()| world.spawn_empty().id());
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let rates = world.spawn_relation("Rates", RelationTraits::new().data::<u32>())?;
+/// let mut knight = world.spawn_empty();
+/// knight
+///     .insert_pairs([(Guards, gate), (Guards, wall)])?
+///     .insert_pairs([(Carries(0), sword), (Carries(1), shield)])?
+///     .insert_pair_by_id((likes, gate))?
+///     .insert_pair_value_by_id((rates, wall), 5_u32)?
+///     .insert_relationship(ChildOf(wall))?
+///     .insert_tag(hidden)?;
+/// assert!(knight.has_tag(hidden) && knight.has_pair_by_id((likes, gate)));
+/// assert_eq!(knight.pair_by_key::<Carries>(&1).unwrap().0, shield);
+/// assert_eq!((knight.target::<Guards>(), knight.target::<ChildOf>()), (Some(gate), Some(wall)));
+///
+/// knight.remove_pair_by_key::<Carries>(&1).remove_pair::<Carries>(sword).remove_tag(hidden);
+/// knight.remove_pairs_by_id(PairId::with_target(wall)).replace_targets([(Guards, sword)])?;
+/// assert!(knight.targets::<Guards>().eq([sword]) && !knight.has_tag(hidden));
+/// knight.remove_pairs::<Guards>();
+///
+/// // As a target.
+/// let knight = knight.id();
+/// let [ann, ben] = [(); 2].map(|()| world.spawn(Pair(Guards, knight)).id());
+/// let mut entity = world.entity_mut(knight);
+/// entity.order_sources::<Guards>(&[ben, ann])?;
+/// assert!(entity.sources::<Guards>().eq([ben, ann]));
+/// entity.move_sources::<Guards>(gate)?;
+/// assert_eq!(entity.sources::<Guards>().count(), 0);
+/// entity.despawn_with_dependents()?;
+/// assert!(world.get_entity(knight).is_err());
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     /// See [`WorldPairExt::insert_pair`].
     ///
@@ -59,6 +105,20 @@ pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
     ) -> Result<&mut Self, InsertPairError>;
 
     /// See [`WorldPairExt::insert_pair_to`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Begin;
+    /// struct Position(f32);
+    ///
+    /// # let mut world = World::new();
+    /// let ship = world.spawn_empty().insert_pair_to::<Begin, Position>(Position(1.5))?.id();
+    /// let pair = (world.entity_of::<Begin>(), world.entity_of::<Position>());
+    /// assert_eq!(world.pair_value_by_id::<Position>(ship, pair).unwrap().0, 1.5);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// See [`InsertPairError`].

@@ -14,6 +14,18 @@ use bevy_ecs::{
 use thiserror::Error;
 
 /// Why a scope of [`WorldScopeExt`] was not entered, or not left as it should be.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::ScopeError;
+/// # let mut world = World::new();
+/// let sol = world.spawn(Name::new("Sol")).id();
+/// let error = world.with_scope(sol, |world| world.despawn(sol)).unwrap_err();
+/// assert!(matches!(error, ScopeError::Despawned { .. }));
+/// let error = world.with_scope(sol, |_| ()).unwrap_err();
+/// assert!(matches!(error, ScopeError::Dead { parent } if parent.entity() == sol));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ScopeError {
