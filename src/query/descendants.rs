@@ -59,6 +59,31 @@ pub struct Descendants<R: TraversableRelation, D: 'static, P: QueryFilter + 'sta
 );
 
 /// What [`Descendants`] returns: an iterator over data, depth first.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::query::Descendants;
+/// #[derive(Component)]
+/// struct Ship;
+///
+/// fn parts(ships: Query<Descendants<ChildOf, Entity>, With<Ship>>) -> [Vec<Entity>; 3] {
+///     let parts = || ships.single().unwrap();
+///     let mut pruned = Vec::new();
+///     let mut walk = parts();
+///     while let Some(part) = walk.next() {
+///         pruned.push(part);
+///         walk.prune(); // nothing below it
+///     }
+///     [parts().breadth_first().collect(), parts().at_most(1).collect(), pruned]
+/// }
+/// # let mut world = World::new();
+/// let ship = world.spawn(Ship).id();
+/// let [left, right] = [(); 2].map(|()| world.spawn(ChildOf(ship)).id());
+/// let gun = world.spawn(ChildOf(left)).id();
+/// let found = world.run_system_cached(parts).unwrap();
+/// assert_eq!(found, [vec![left, right, gun], vec![left, right], vec![left, right]]);
+/// ```
 pub struct DescendantsItem<'w, 's, D: ReadOnlyQueryData, P: QueryFilter> {
     walk: WalkIter<'w, 's>,
     data: (&'s EntitiesState<D, ()>, EntitiesFetch<'w, D, ()>),

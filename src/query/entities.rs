@@ -257,6 +257,24 @@ where
 /// What terms with data of several entities return, such as [`TargetsWith`](super::TargetsWith): an iterator over the data of those that match. There is at least
 /// one.
 ///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::query::TargetsWith;
+/// #[derive(Relation)]
+/// struct Carries;
+/// #[derive(Component)]
+/// struct Weight(u32);
+///
+/// fn loads(mules: Query<TargetsWith<Carries, &Weight>>) -> Vec<u32> {
+///     mules.iter().map(|weights| weights.map(|weight| weight.0).sum()).collect()
+/// }
+/// # let mut world = World::new();
+/// # let [rope, tent] = [2, 9].map(|weight| world.spawn(Weight(weight)).id());
+/// # world.spawn(pairs![(Carries, rope), (Carries, tent)]);
+/// assert_eq!(world.run_system_cached(loads).unwrap(), [11]);
+/// ```
+///
 /// # Complexity
 /// `O(1)` per entity that is looked at, also per one that does not match.
 pub struct DataIter<'w, 's, I, D: ReadOnlyQueryData, F: QueryFilter> {

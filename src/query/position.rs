@@ -84,6 +84,23 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 pub struct PairsOf(());
 
 /// What [`PairsOf`] returns: an iterator over pairs, as relation and target.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::query::PairsOf;
+/// #[derive(Relation)]
+/// struct Eats;
+///
+/// fn list(entities: Query<PairsOf>) -> Vec<(Entity, Entity)> {
+///     entities.iter().flatten().collect()
+/// }
+/// # let mut world = World::new();
+/// # let hay = world.spawn_empty().id();
+/// # world.spawn(Pair(Eats, hay));
+/// # let eats = world.entity_of::<Eats>();
+/// assert_eq!(world.run_system_cached(list).unwrap(), [(eats, hay)]);
+/// ```
 #[derive(Clone)]
 pub struct PairsOfItem<'w> {
     store: &'w PairStore,

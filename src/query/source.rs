@@ -47,6 +47,21 @@ pub struct Sources<R: Relation>(PhantomData<fn() -> R>);
 type SourceReads<R> = (ReadPairs<R, true>, ReadOrder<R>, NestedQuery<<R as Relation>::Component>);
 
 /// What [`Sources`] returns: an iterator over sources.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Eats(u32);
+///
+/// fn eaten(food: Query<(Entity, Sources<Eats>)>) -> Vec<(Entity, u32)> {
+///     food.iter().map(|(food, eaters)| (food, eaters.with_values().map(|(_, eats)| eats.0).sum())).collect()
+/// }
+/// # let mut world = World::new();
+/// # let hay = world.spawn_empty().id();
+/// # world.spawn_batch_with_pair([((), Eats(50), hay), ((), Eats(8), hay)]);
+/// assert_eq!(world.run_system_cached(eaten).unwrap(), [(hay, 58)]);
+/// ```
 pub struct SourcesItem<'w, 's, R: Relation> {
     target: Entity,
     sources: SourceIter<'w>,

@@ -119,6 +119,25 @@ impl<'w, R: Relation> ValuesOf<'w, R> {
 }
 
 /// What [`Target`] returns: an [`Entity`], with the value of the pair.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::query::Target;
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo {
+///     since: u32,
+/// }
+///
+/// fn report(ships: Query<Target<DockedTo>>) -> Vec<(Entity, u32)> {
+///     ships.iter().map(|port| (*port, port.value().unwrap().since)).collect()
+/// }
+/// # let mut world = World::new();
+/// # let port = world.spawn_empty().id();
+/// # world.spawn(Pair(DockedTo { since: 1901 }, port));
+/// assert_eq!(world.run_system_cached(report).unwrap(), [(port, 1901)]);
+/// ```
 pub struct TargetItem<'w, R: Relation> {
     target: Entity,
     values: ValuesOf<'w, R>,
@@ -156,6 +175,21 @@ impl<R: Relation> fmt::Debug for TargetItem<'_, R> {
 }
 
 /// What [`Targets`] returns: an iterator over targets, in insertion order.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Eats(u32);
+///
+/// fn report(animals: Query<Targets<Eats>>) -> Vec<(Entity, u32)> {
+///     animals.iter().flat_map(|food| food.with_values()).map(|(food, eats)| (food, eats.0)).collect()
+/// }
+/// # let mut world = World::new();
+/// # let [hay, oats] = [(); 2].map(|()| world.spawn_empty().id());
+/// # world.spawn(pairs![(Eats(50), hay), (Eats(8), oats)]);
+/// assert_eq!(world.run_system_cached(report).unwrap(), [(hay, 50), (oats, 8)]);
+/// ```
 pub struct TargetsItem<'w, R: Relation> {
     targets: TargetIter<'w>,
     values: ValuesOf<'w, R>,

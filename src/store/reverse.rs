@@ -338,6 +338,20 @@ pub(super) fn live_places(tombstones: &Tombstones) -> impl FnMut() -> bool + use
 }
 
 /// Iterator over the sources of a target: see [`RelationView::sources`](crate::traverse::RelationView::sources). In insertion order if the relation is `Ordered`.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # #[relation(ordered)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair_batch([(ann, Likes, cy), (ben, Likes, cy)])?;
+/// let sources = world.pairs::<Likes>().sources(cy);
+/// assert_eq!((sources.len(), sources.collect::<Vec<_>>()), (2, vec![ann, ben]));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone)]
 pub struct SourceIter<'w>(LiveIter<'w, Entity>);
 

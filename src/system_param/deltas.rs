@@ -21,6 +21,26 @@ use core::{any::type_name, marker::PhantomData};
 use thiserror::Error;
 
 /// Something that happened to a pair. See [`PairDeltas`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_ecs::system::SystemState;
+/// # use bevy_relations::live::{PairDeltaKind, PairDeltas};
+/// # #[derive(Relation)]
+/// # struct DockedTo;
+/// # let mut world = World::new();
+/// # let [ship, port] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let mut state: SystemState<PairDeltas<DockedTo>> = SystemState::new(&mut world);
+/// # assert!(state.get(&world)?.read().is_err());
+/// world.insert_pair(ship, DockedTo, port)?;
+/// # let docked_to = world.entity_of::<DockedTo>();
+/// # let mut deltas = state.get(&world)?;
+/// let delta = deltas.read()?.next().unwrap();
+/// assert_eq!((delta.source, delta.relation, delta.target), (ship, docked_to, port));
+/// assert_eq!(delta.kind, PairDeltaKind::Inserted);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PairDelta {
     /// The source of the pair. It may be dead by now, as may the other two.
@@ -41,6 +61,22 @@ impl PairDelta {
 
 /// [`PairDeltas`] does not know what has happened: this is the first read, or changes were dropped since the last one. What is derived
 /// from pairs has to start from the existing ones. The next read reports what happened since this one.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_ecs::system::SystemState;
+/// # use bevy_relations::live::PairDeltas;
+/// # #[derive(Relation)]
+/// # struct DockedTo;
+/// # let mut world = World::new();
+/// let mut state: SystemState<PairDeltas<DockedTo>> = SystemState::new(&mut world);
+/// let mut deltas = state.get(&world)?;
+/// let gap = deltas.read().err().unwrap(); // the first read
+/// assert_eq!(gap.relation, "DockedTo");
+/// assert!(deltas.read().is_ok());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "the changes of the pairs of {relation} are not known: this is the first read, or changes were dropped since the last one; start from \
@@ -164,6 +200,26 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
     ///
     /// Replayed on the pairs from before, the changes lead to those that there are now, in the same order.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_ecs::system::SystemState;
+    /// # use bevy_relations::live::PairDeltas;
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let [ship, port, buoy] = [(); 3].map(|()| world.spawn_empty().id());
+    /// # let mut state: SystemState<PairDeltas<DockedTo>> = SystemState::new(&mut world);
+    /// # state.get(&world)?.clear();
+    /// world.insert_pair(ship, DockedTo, port)?;
+    /// world.remove_pair::<DockedTo>(ship, port);
+    /// world.insert_pair(ship, DockedTo, buoy)?;
+    /// # let mut deltas = state.get(&world)?;
+    /// let net: Vec<_> = deltas.read_net()?.map(|delta| delta.target).collect();
+    /// assert_eq!(net, [buoy]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn read_net(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_, 'w, R>, DeltaGap> {
@@ -251,6 +307,20 @@ unsafe impl<R: Relation> ReadOnlySystemParam for PairDeltas<'_, '_, R> {}
 ///     }
 /// }
 /// # bevy_ecs::system::assert_is_system(log);
+/// ```
+///
+/// ```
+/// # use bevy_ecs::{prelude::*, system::SystemState};
+/// # use bevy_relations::{live::AnyPairDeltas, prelude::*};
+/// # #[derive(Relation)]
+/// # struct DockedTo;
+/// # let mut world = World::new();
+/// # let [ship, port] = [(); 2].map(|()| world.spawn_empty().id());
+/// let mut state: SystemState<AnyPairDeltas> = SystemState::new(&mut world);
+/// state.get(&world)?.clear(); // follows from here
+/// world.insert_pair(ship, DockedTo, port)?;
+/// assert_eq!(state.get(&world)?.read()?.count(), 1);
+/// # Ok::<(), BevyError>(())
 /// ```
 ///
 /// # Complexity

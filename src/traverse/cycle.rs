@@ -8,6 +8,23 @@ use bevy_platform::collections::HashSet;
 use core::{fmt, hash::Hash};
 
 /// A path along a relation, in an [`InsertPairError`](crate::error::InsertPairError): each entity has the next one as a target.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::InsertPairError;
+/// #[derive(Relation)]
+/// #[relation(acyclic)]
+/// struct PartOf;
+///
+/// # let mut world = World::new();
+/// # let [mast, hull] = ["mast", "hull"].map(|name| world.spawn(Name::new(name)).id());
+/// world.insert_pair(mast, PartOf, hull)?;
+/// let Err(InsertPairError::Cycle { path, .. }) = world.insert_pair(hull, PartOf, mast) else { panic!() };
+/// assert_eq!(path.entities(), [hull, mast, hull]);
+/// assert_eq!(path.to_string(), format!("hull ({hull}) -> mast ({mast}) -> hull ({hull})"));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityPath {
     entities: Vec<Entity>,

@@ -7,6 +7,19 @@ use bevy_ecs::entity::Entity;
 use core::{fmt, iter::FusedIterator};
 
 /// Iterator over the pairs of a relation, as `(source, target)`: see [`RelationView::iter`](super::RelationView::iter).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair_batch([(ann, Likes, ben), (ben, Likes, ann)])?;
+/// let pairs: Vec<(Entity, Entity)> = world.pairs::<Likes>().iter().collect();
+/// assert!(pairs.len() == 2 && pairs.contains(&(ben, ann)));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct RelationIter<'w> {
     lists: Option<(&'w RelationIndex, ListIter<'w>)>,
     /// The target at hand, and what is left of its sources.

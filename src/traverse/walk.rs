@@ -19,6 +19,19 @@ use thiserror::Error;
 /// [`take`](Iterator::take) limits it quietly, [`max_depth`](Self::max_depth) with an error.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # let mut world = World::new();
+/// let root = world.spawn_empty().id();
+/// let child = world.spawn(ChildOf(root)).id();
+/// let leaf = world.spawn(ChildOf(child)).id();
+/// let tree = world.pairs::<ChildOf>();
+/// assert!(tree.ancestors(leaf).eq([child, root]) && tree.ancestors(leaf).take(1).eq([child]));
+/// let checked: Result<Vec<_>, _> = tree.ancestors(leaf).max_depth(1).collect();
+/// assert_eq!(checked.unwrap_err().entity, root);
+/// ```
 #[derive(Clone)]
 pub struct AncestorIter<'w, 's> {
     view: RelationView<'w, 's>,

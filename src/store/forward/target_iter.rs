@@ -4,6 +4,19 @@ use crate::store::tombstones::{LiveIter, Tombstones};
 use bevy_ecs::entity::Entity;
 
 /// Iterator over the targets of a source, in insertion order: see [`RelationView::targets`](crate::traverse::RelationView::targets).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pairs(ann, [(Likes, ben), (Likes, cy)])?;
+/// let mut targets = world.pairs::<Likes>().targets(ann);
+/// assert_eq!((targets.len(), targets.next(), targets.next(), targets.next()), (2, Some(ben), Some(cy), None));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone)]
 pub struct TargetIter<'w> {
     one: Option<Entity>,

@@ -22,6 +22,27 @@ where
     /// [`for_each`](Self::for_each) of `root` and everything below it. The parent of `root` is read too, as it is. Use
     /// it where one subtree has to be updated, such as that of an entity that was moved.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Offset(f32);
+    /// #[derive(Component)]
+    /// struct Position(f32);
+    ///
+    /// fn place(In(root): In<Entity>, mut tree: CascadeQuery<ChildOf, (&Offset, &mut Position), &Position>) {
+    ///     tree.for_each_below(root, |(offset, mut position), parent| {
+    ///         position.0 = offset.0 + parent.map_or(0.0, |parent| parent.0);
+    ///     });
+    /// }
+    /// # let mut world = World::new();
+    /// let ship = world.spawn((Offset(0.0), Position(100.0))).id();
+    /// let turret = world.spawn((Offset(5.0), Position(0.0), ChildOf(ship))).id();
+    /// let gun = world.spawn((Offset(1.0), Position(0.0), ChildOf(turret))).id();
+    /// world.run_system_cached_with(place, turret).unwrap();
+    /// assert_eq!([ship, turret, gun].map(|part| world.get::<Position>(part).unwrap().0), [100.0, 105.0, 106.0]);
+    /// ```
+    ///
     /// # Complexity
     /// O(pairs below `root`), besides what follows changes.
     pub fn for_each_below(

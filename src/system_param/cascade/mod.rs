@@ -69,6 +69,16 @@ use core::{any::type_name, marker::PhantomData};
 /// assert_eq!(world.get::<Position>(turret).unwrap().0, 105.0);
 /// ```
 ///
+/// # Forms
+///
+/// | form | for |
+/// |---|---|
+/// | [`for_each`](Self::for_each), [`par_for_each`](Self::par_for_each) | parents before children, with the parent's data |
+/// | [`for_each_changed`](Self::for_each_changed), [`for_each_below`](Self::for_each_below) | the same of what changed, or of one subtree |
+/// | [`for_each_with_parents`](Self::for_each_with_parents) | the same where an entity can have several parents |
+/// | [`for_each_desc`](Self::for_each_desc) | children before parents, with the data of the children |
+/// | [`iter_mut`](Self::iter_mut), [`iter_desc`](Self::iter_desc) | the entities' own data alone, in either order |
+///
 /// # Order
 /// Entities come by depth: those without targets first, then those one below, and so on. Among entities of one depth
 /// any order is possible; it is close to that of their tables. Entities without pairs, and of depth 0 therefore, that
@@ -177,6 +187,31 @@ where
     ///
     /// An entity is visited if `W` holds for it; if its parent is visited in this run; if it got another
     /// parent, or lost it, since this last ran; or if it did not match `D` and `F` then, or did not exist.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Offset(f32);
+    /// #[derive(Component)]
+    /// struct Position(f32);
+    ///
+    /// fn propagate(mut tree: CascadeQuery<ChildOf, (&Offset, &mut Position), &Position, (), Changed<Offset>>) -> usize {
+    ///     let mut visited = 0;
+    ///     tree.for_each_changed(|(offset, mut position), parent| {
+    ///         position.0 = offset.0 + parent.map_or(0.0, |parent| parent.0);
+    ///         visited += 1;
+    ///     });
+    ///     visited
+    /// }
+    /// # let mut world = World::new();
+    /// let ship = world.spawn((Offset(100.0), Position(0.0))).id();
+    /// let [turret, _hull] = [5.0, 1.0].map(|at| world.spawn((Offset(at), Position(0.0), ChildOf(ship))).id());
+    /// assert_eq!(world.run_system_cached(propagate).unwrap(), 3);
+    /// world.get_mut::<Offset>(turret).unwrap().0 = 7.0;
+    /// assert_eq!(world.run_system_cached(propagate).unwrap(), 1);
+    /// assert_eq!(world.get::<Position>(turret).unwrap().0, 107.0);
+    /// ```
     pub fn for_each_changed(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>)) {
         // SAFETY: the state was brought up to date with the others, and its access declared.
         self.run(|context, state| Changed { watched: unsafe { context.cursor(state) } }, &mut visit);

@@ -18,6 +18,26 @@ where
     /// done, and shared out among the threads if it is large.
     ///
     /// Without the feature `multi_threaded`, and where there is no such pool, this thread does everything.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Offset(f32);
+    /// #[derive(Component)]
+    /// struct Position(f32);
+    ///
+    /// fn propagate(mut tree: CascadeQuery<ChildOf, (&Offset, &mut Position), &Position>) {
+    ///     tree.par_for_each(|(offset, mut position), parent| {
+    ///         position.0 = offset.0 + parent.map_or(0.0, |parent| parent.0);
+    ///     });
+    /// }
+    /// # let mut world = World::new();
+    /// let ship = world.spawn((Offset(100.0), Position(0.0))).id();
+    /// let turret = world.spawn((Offset(5.0), Position(0.0), ChildOf(ship))).id();
+    /// world.run_system_cached(propagate).unwrap();
+    /// assert_eq!(world.get::<Position>(turret).unwrap().0, 105.0);
+    /// ```
     pub fn par_for_each(&mut self, visit: impl Fn(D::Item<'_, '_>, Option<P::Item<'_, '_>>) + Send + Sync) {
         #[cfg(feature = "multi_threaded")]
         if let Some(pool) = bevy_tasks::ComputeTaskPool::try_get()

@@ -67,6 +67,28 @@ where
     /// Calls `visit` with the data of each entity and, in insertion order, of all its parents that match `P`, for
     /// relations in which it can have several.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(traversable)]
+    /// struct MadeOf;
+    /// #[derive(Component)]
+    /// struct Heat(u32);
+    ///
+    /// // Each as hot as the hottest of what it is made of, and one more.
+    /// fn heat(mut things: CascadeQuery<MadeOf, &mut Heat, &Heat>) {
+    ///     things.for_each_with_parents(|mut heat, parts| {
+    ///         heat.0 = parts.map(|part| part.0 + 1).max().unwrap_or(heat.0);
+    ///     });
+    /// }
+    /// # let mut world = World::new();
+    /// let [copper, tin] = [5, 2].map(|heat| world.spawn(Heat(heat)).id());
+    /// let bronze = world.spawn((Heat(0), pairs![(MadeOf, copper), (MadeOf, tin)])).id();
+    /// world.run_system_cached(heat).unwrap();
+    /// assert_eq!(world.get::<Heat>(bronze).unwrap().0, 6);
+    /// ```
+    ///
     /// # Complexity
     /// O(entities + pairs), with a look-up for each pair.
     pub fn for_each_with_parents(

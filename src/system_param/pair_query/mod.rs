@@ -126,6 +126,21 @@ enum QueryScope {
 }
 
 /// One pair, as [`PairQuery`] returns it.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// # let mut world = World::new();
+/// # let bank = world.spawn_empty().id();
+/// # let ann = world.spawn(Pair(Owes(5), bank)).id();
+/// fn debts(query: PairQuery<Owes, ()>) -> Vec<(Entity, Entity, u32)> {
+///     query.iter().map(|((), edge, ())| (edge.source, edge.target, edge.value().unwrap().0)).collect()
+/// }
+/// assert_eq!(world.run_system_cached(debts).unwrap(), [(ann, bank, 5)]);
+/// ```
 pub struct PairEdge<'a, R: Relation> {
     /// The entity that has the pair.
     pub source: Entity,
@@ -195,6 +210,29 @@ where
     }
 
     /// This query over the pairs of one target.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct Carries;
+    /// # #[derive(Component)]
+    /// # struct Strong;
+    /// # let mut world = World::new();
+    /// let rope = world.spawn_empty().id();
+    /// let mules = [true, false].map(|strong| {
+    ///     let mule = world.spawn(Pair(Carries, rope)).id();
+    ///     if strong { world.entity_mut(mule).insert(Strong).id() } else { mule }
+    /// });
+    /// let strong = world.run_system_cached_with(
+    ///     |In(item), mut carried: PairQuery<Carries, Entity, (), With<Strong>>| -> Vec<Entity> {
+    ///         assert_eq!(carried.pairs().source_count(item), 2); // filtered by nothing
+    ///         carried.of_target(item).iter().map(|(mule, _, ())| mule).collect()
+    ///     },
+    ///     rope,
+    /// );
+    /// assert_eq!(strong.unwrap(), [mules[0]]);
+    /// ```
     pub fn of_target(&mut self, target: Entity) -> PairQuery<'_, '_, R, S, T, F, TF> {
         self.of(QueryScope::Target(target))
     }
@@ -294,6 +332,29 @@ where
     }
 
     /// Iterates over the pairs of an exclusive relation, each with the data of its ends.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(exclusive)]
+    /// struct DockedTo;
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    /// #[derive(Component)]
+    /// struct Depot(u32);
+    ///
+    /// fn refuel(mut docked: PairQuery<DockedTo, &mut Fuel, &Depot>) {
+    ///     for (mut fuel, _, depot) in docked.iter_mut().filter(|(fuel, ..)| fuel.0 == 0) {
+    ///         fuel.0 = depot.0;
+    ///     }
+    /// }
+    /// # let mut world = World::new();
+    /// # let port = world.spawn(Depot(7)).id();
+    /// # let ships = [0, 3].map(|fuel| world.spawn((Fuel(fuel), Pair(DockedTo, port))).id());
+    /// # world.run_system_cached(refuel).unwrap();
+    /// assert_eq!(ships.map(|ship| world.get::<Fuel>(ship).unwrap().0), [7, 3]);
+    /// ```
     ///
     /// # Panics
     /// If `S` writes what `T` or `TF` reads of the same entities, see [overlap](Self#overlap); or if `R` is not

@@ -18,6 +18,26 @@ where
     /// On this thread alone if there is no such pool, if the feature `multi_threaded` is off, or for the pairs of
     /// one source.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Follows;
+    /// #[derive(Component)]
+    /// struct Position(f32);
+    /// #[derive(Component)]
+    /// struct Aim(f32);
+    ///
+    /// fn aim(mut followers: PairQuery<Follows, &mut Aim, &Position>) {
+    ///     followers.par_for_each(|mut aim, _, target| aim.0 = target.0);
+    /// }
+    /// # let mut world = World::new();
+    /// # let target = world.spawn(Position(3.0)).id();
+    /// # let follower = world.spawn((Aim(0.0), Pair(Follows, target))).id();
+    /// # world.run_system_cached(aim).unwrap();
+    /// assert_eq!(world.get::<Aim>(follower).unwrap().0, 3.0);
+    /// ```
+    ///
     /// # Panics
     /// If `S` writes what `T` or `TF` reads of the same entities, see [overlap](Self#overlap).
     pub fn par_for_each(

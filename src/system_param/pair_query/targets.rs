@@ -64,6 +64,32 @@ where
     }
 
     /// [`for_each_target`](Self::for_each_target), one target at a time with [`PairTargetIter::fetch_next`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(exclusive)]
+    /// struct StoredIn;
+    /// #[derive(Component)]
+    /// struct Space(usize);
+    ///
+    /// // Until a chest is full.
+    /// fn find_full(mut stored: PairQuery<StoredIn, (), &Space>) -> Option<Entity> {
+    ///     let mut chests = stored.iter_targets_lending();
+    ///     while let Some((space, items)) = chests.fetch_next() {
+    ///         let chest = items.target();
+    ///         if items.count() >= space.0 {
+    ///             return Some(chest);
+    ///         }
+    ///     }
+    ///     None
+    /// }
+    /// # let mut world = World::new();
+    /// # let [empty, full] = [(); 2].map(|()| world.spawn(Space(2)).id());
+    /// # world.spawn_batch_with_pair([full, full].map(|chest| ((), StoredIn, chest)));
+    /// assert_eq!(world.run_system_cached(find_full).unwrap(), Some(full));
+    /// ```
     pub fn iter_targets_lending(&mut self) -> PairTargetIter<'_, 's, R, S, T, F, TF>
     where
         S: SharedData,
