@@ -8,6 +8,16 @@ use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
 /// Why [`disable_below`](super::WorldDisablingExt::disable_below) or its counterpart was refused. Nothing has changed.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{disabling::WorldDisablingExt, error::DisablingError};
+/// # let mut world = World::new();
+/// let room = world.spawn_empty().id();
+/// let error = world.enable_below::<ChildOf>(room).unwrap_err();
+/// assert!(matches!(error, DisablingError::NotDisabled { root, .. } if root.entity() == room));
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum DisablingError {

@@ -88,6 +88,21 @@ pub trait WorldDisablingExt: sealed::Sealed {
 
     /// [`disable_below`](Self::disable_below) along any relation.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::WorldDisablingExt;
+    /// # let mut world = World::new();
+    /// # let [plant, lamp] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let powered_by = world.spawn_relation("PoweredBy", RelationTraits::new().traversable())?;
+    /// world.insert_pair_by_id(lamp, (powered_by, plant))?;
+    /// world.disable_below_by_id(powered_by, plant)?;
+    /// assert_eq!(world.disabling_roots(lamp), [(powered_by, plant)]);
+    /// world.enable_below_by_id(powered_by, plant)?;
+    /// assert!(world.disabling_roots(lamp).is_empty());
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If `root` or the relation is not alive, or the relation is not traversable.
     fn disable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
@@ -106,9 +121,34 @@ pub trait WorldDisablingExt: sealed::Sealed {
 
     /// The number of calls of [`disable_below`](Self::disable_below) for `root` that were not taken back yet. Constant
     /// time.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::WorldDisablingExt;
+    /// # let mut world = World::new();
+    /// # let room = world.spawn_empty().id();
+    /// world.disable_below::<ChildOf>(room)?;
+    /// world.disable_below::<ChildOf>(room)?;
+    /// assert_eq!(world.causes_below::<ChildOf>(room), 2);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn causes_below<R: Relation>(&self, root: Entity) -> u32;
 
     /// Why an entity is disabled, as relation and root of each cause. Empty if it is not disabled, or by hand only.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::WorldDisablingExt;
+    /// # let mut world = World::new();
+    /// let room = world.spawn_empty().id();
+    /// let chair = world.spawn(ChildOf(room)).id();
+    /// world.disable_below::<ChildOf>(room)?;
+    /// let child_of = world.entity_of::<ChildOf>();
+    /// assert_eq!(world.disabling_roots(chair), [(child_of, room)]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Complexity
     /// O(pairs above the entity).
@@ -170,6 +210,21 @@ pub trait CommandsDisablingExt: sealed::Sealed {
     fn disable_below<R: TraversableRelation>(&mut self, root: Entity);
 
     /// See [`WorldDisablingExt::enable_below`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_ecs::entity_disabling::Disabled;
+    /// # use bevy_relations::disabling::{CommandsDisablingExt, WorldDisablingExt};
+    /// # let mut world = World::new();
+    /// # let room = world.spawn_empty().id();
+    /// # let chair = world.spawn(ChildOf(room)).id();
+    /// world.disable_below::<ChildOf>(room)?;
+    /// world.commands().enable_below::<ChildOf>(room);
+    /// world.flush();
+    /// assert!(!world.entity(chair).contains::<Disabled>());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[track_caller]
     fn enable_below<R: TraversableRelation>(&mut self, root: Entity);
 }

@@ -6,6 +6,18 @@ use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
 /// Why there are no [`Islands`](super::Islands) to read.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::IslandsError;
+/// #[derive(Relation)]
+/// struct WiredTo;
+///
+/// # let mut world = World::new();
+/// let error = world.islands::<WiredTo>().unwrap_err();
+/// assert!(matches!(error, IslandsError::NotTracked { relation } if relation == "WiredTo"));
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum IslandsError {

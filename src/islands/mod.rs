@@ -172,6 +172,27 @@ impl fmt::Debug for IslandsView<'_> {
 /// # world.run_system_cached(report).unwrap();
 /// ```
 ///
+/// It has the methods of [`IslandsView`]:
+///
+/// ```
+/// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// # use bevy_relations::{islands::Islands, prelude::*};
+/// # #[derive(Relation)]
+/// # struct WiredTo;
+/// # let mut world = World::new();
+/// # let [plant, mill, rock] = [(); 3].map(|()| world.spawn_empty().id());
+/// # world.insert_pair(mill, WiredTo, plant)?;
+/// # let look = move |grids: Islands<WiredTo>| {
+/// let grid = grids.island(mill).unwrap();
+/// assert!(grids.same(mill, plant) && grids.island(rock).is_none());
+/// assert_eq!((grids.size(grid), grids.members(grid).contains(&plant)), (2, true));
+/// assert!(grids.contains(grid) && grids.len() == 1 && !grids.is_empty());
+/// assert!(grids.view().members(grid).len() == 2 && grids.view().contains(grid) && !grids.view().is_empty());
+/// # };
+/// # world.run_system_once(look).unwrap();
+/// # Ok::<(), BevyError>(())
+/// ```
+///
 /// # Panics
 /// When the system is initialised, if the traits of `R` are rejected.
 #[derive(SystemParam)]
@@ -294,6 +315,18 @@ pub trait WorldIslandsExt: sealed::Sealed {
     /// one. The events of a relation created at run time have the type parameter
     /// [`Wildcard`](crate::relation::Wildcard). When the relation is despawned, its islands are dropped.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # let [head, body] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let joint_to = world.spawn_relation("JointTo", RelationTraits::new())?;
+    /// world.track_islands_by_id(joint_to)?;
+    /// world.insert_pair_by_id(head, (joint_to, body))?;
+    /// assert!(world.islands_by_id(joint_to)?.same(head, body));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If it is not alive, or names tags.
     fn track_islands_by_id(&mut self, relation: Entity) -> Result<(), IslandsError>;
@@ -301,6 +334,27 @@ pub trait WorldIslandsExt: sealed::Sealed {
     /// Updates the islands of every relation. This happens after every change of pairs, and in every frame with
     /// [`RelationsPlugin`](crate::RelationsPlugin). Call it to read current islands in an observer of pairs, or after
     /// observers were despawned in a world without the plugin.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct JointTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.track_islands::<JointTo>()?;
+    /// # let [head, body] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.add_observer(|on: On<PairInserted<JointTo>>, mut commands: Commands| {
+    ///     let (head, body) = (on.source, on.target);
+    ///     commands.queue(move |world: &mut World| -> Result {
+    ///         world.update_islands();
+    ///         assert!(world.islands::<JointTo>()?.same(head, body));
+    ///         Ok(())
+    ///     });
+    /// });
+    /// world.insert_pair(head, JointTo, body)?;
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn update_islands(&mut self);
 
     /// The islands of relation type `R`.

@@ -113,6 +113,21 @@ row_event! {
 }
 
 /// Why there are no events of an expression's rows: see [`WorldRowEventExt`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{expr::AnyExpression, live::{RowEventError, WorldRowEventExt}};
+/// #[derive(Expression)]
+/// #[expr("(DockedTo, Oslo)")]
+/// struct InOslo;
+///
+/// # let mut world = World::new();
+/// let error = world.add_row_events::<InOslo>().unwrap_err();
+/// assert!(matches!(error, RowEventError::Expr { .. }), "nothing has these names");
+/// let error = world.add_row_events::<AnyExpression>().unwrap_err();
+/// assert!(matches!(error, RowEventError::NoExpression { .. }));
+/// ```
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RowEventError {

@@ -143,6 +143,8 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
 /// assert_eq!(ports, [Some(port)]);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
+///
+#[doc = include_str!("expr.md")]
 pub struct LiveExpr {
     /// Runs the whole expression.
     whole: CompiledExpr,

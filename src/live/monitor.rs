@@ -50,6 +50,15 @@ impl MovedRow {
 }
 
 /// Why rows were not reported to all monitors: see [`observe_expr`](WorldMonitorExt::observe_expr).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::live::MonitorError;
+/// # let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// assert!(matches!(world.yield_existing(ship), Err(MonitorError::NoMonitor { .. })));
+/// ```
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MonitorError {

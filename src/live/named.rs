@@ -51,6 +51,21 @@ impl NamedExpr {
     }
 
     /// [`get`](Self::get), to be changed: to group or sort rows, or to set a limit.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, live::{NamedExpr, WorldNamedExprExt}};
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # world.register_relation::<DockedTo>()?;
+    /// let docked = PairExpr::parse("(DockedTo, *)")?.live(&mut world)?;
+    /// let entity = world.spawn(NamedExpr::from(docked)).id();
+    /// world.get_mut::<NamedExpr>(entity).unwrap().get_mut().unwrap().group_by::<DockedTo>()?;
+    /// world.update_expr_of(entity)?;
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn get_mut(&mut self) -> Option<&mut LiveExpr> {
         self.live.as_deref_mut()
     }
@@ -63,6 +78,16 @@ impl fmt::Debug for NamedExpr {
 }
 
 /// Why [`update_expr_of`](WorldNamedExprExt::update_expr_of) did not update the expression of an entity.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::live::{NamedExprError, WorldNamedExprExt};
+/// # let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// assert!(matches!(world.update_expr_of(ship), Err(NamedExprError::NoExpr { .. })));
+/// assert!(matches!(world.update_named_expr("queries.docked"), Err(NamedExprError::Lookup(_))));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum NamedExprError {

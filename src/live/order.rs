@@ -349,6 +349,12 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
 ///     .map(|row| world.get::<Strength>(row.this().unwrap()).unwrap().0)
 ///     .collect();
 /// assert_eq!(strengths, [1, 3]);
+///
+/// // The groups themselves: all, and those that the last update has filled or emptied.
+/// assert_eq!((ships.groups().len(), ships.appeared_groups().len()), (2, 2));
+/// world.despawn(far);
+/// ships.update(&mut world)?;
+/// assert_eq!((ships.emptied_groups(), ships.appeared_groups()), (&[far.to_bits()][..], &[0][..]));
 /// # Ok::<(), BevyError>(())
 /// ```
 impl LiveExpr {
@@ -413,6 +419,37 @@ impl LiveExpr {
     /// a row is recomputed, so its result should depend on the variables and fields of the row alone. By a variable:
     /// `group_by_fn(|row| row.var("port").map(Entity::to_bits))`.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Component)]
+    /// struct Strength(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Strength>("Strength");
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let port = world.spawn_empty().id();
+    /// # for strength in [3, 4, 5] {
+    /// #     world.spawn((Strength(strength), Pair(DockedTo, port)));
+    /// # }
+    /// let mut ships = PairExpr::parse("Strength, (DockedTo, *)")?.live(&mut world)?;
+    /// ships.group_by_fn(|row| row.get::<Strength>(0).map(|strength| u64::from(strength.0 % 2)))?;
+    /// ships.update(&mut world)?;
+    /// assert_eq!((ships.group(&world, 0)?.len(), ships.group(&world, 1)?.len()), (1, 2));
+    ///
+    /// ships.group_by_id(docked_to)?;
+    /// ships.update(&mut world)?;
+    /// assert_eq!(ships.group(&world, port.to_bits())?.len(), 3);
+    ///
+    /// ships.clear_order();
+    /// ships.update(&mut world)?;
+    /// assert_eq!(ships.groups().len(), 0);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As there.
     pub fn group_by_fn(
@@ -472,6 +509,39 @@ impl LiveExpr {
 
     /// Calls functions, at the end of each update, with groups that have appeared: they have rows now and had none before; and
     /// with those that have become empty. Those that are empty are reported first.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Component)]
+    /// struct Strength(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Strength>("Strength");
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let port = world.spawn_empty().id();
+    /// # for strength in [3, 4, 5] {
+    /// #     world.spawn((Strength(strength), Pair(DockedTo, port)));
+    /// # }
+    /// # let mut ships = PairExpr::parse("Strength, (DockedTo, *)")?.live(&mut world)?;
+    /// #[derive(Resource, Default)]
+    /// struct Busy(Vec<u64>);
+    ///
+    /// world.init_resource::<Busy>();
+    /// ships.group_by::<DockedTo>()?.observe_groups(
+    ///     |world, port| world.resource_mut::<Busy>().0.push(port),
+    ///     |world, port| world.resource_mut::<Busy>().0.retain(|&busy| busy != port),
+    /// );
+    /// ships.update(&mut world)?;
+    /// assert_eq!(world.resource::<Busy>().0, [port.to_bits()]);
+    /// world.remove_pairs_everywhere((docked_to, port));
+    /// ships.update(&mut world)?;
+    /// assert!(world.resource::<Busy>().0.is_empty());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn observe_groups(
         &mut self,
         appeared: impl FnMut(&mut World, u64) + Send + Sync + 'static,

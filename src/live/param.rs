@@ -83,6 +83,7 @@ use core::{fmt, mem};
 /// assert_eq!(app.world().resource::<Greetings>().0, [port]);
 /// ```
 ///
+#[doc = include_str!("param.md")]
 /// # Data, fields, access, names
 ///
 /// All as for [`ExprQuery`]: what is declared, what conflicts, and what makes the parameter invalid. So systems that

@@ -177,6 +177,49 @@ fn read_pairs(
 /// # assert_eq!(actors.map(|actor| world.get::<Thoughts>(actor).unwrap().0), [1, 0]);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
+///
+/// Sorted by a component, in groups by a number or by a relation that is known at run time, and which groups are new:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{live::LiveQuery, prelude::*};
+/// #[derive(Component)]
+/// struct Speed(u32);
+///
+/// #[derive(Expression)]
+/// #[expr("Speed")]
+/// struct Ships;
+///
+/// fn sorted(mut ships: LiveQuery<Ships>) -> Result<Vec<u32>> {
+///     ships.order_by::<Speed>(|a, b| a.0.cmp(&b.0))?;
+///     Ok(ships.group(0).map(|row| row.get::<Speed>(0).unwrap().0).collect())
+/// }
+///
+/// fn by_parity(mut ships: LiveQuery<Ships, &Speed>) -> Result<[usize; 2]> {
+///     ships.group_by_fn(|row| row.get::<Speed>(0).map(|speed| u64::from(speed.0 % 2)))?;
+///     assert_eq!(ships.groups().len(), 2);
+///     assert_eq!(ships.appeared_groups().len(), 2); // all, in the first run
+///     assert!(ships.emptied_groups().is_empty());
+///     Ok([0, 1].map(|group| ships.iter_group(group).count()))
+/// }
+///
+/// fn by_relation(In([docked_to, port]): In<[Entity; 2]>, mut ships: LiveQuery<Ships>) -> Result<usize> {
+///     ships.group_by_id(docked_to)?;
+///     Ok(ships.group(port.to_bits()).len())
+/// }
+/// # let mut world = World::new();
+/// # world.register_component_name::<Speed>("Speed");
+/// # let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
+/// # let port = world.spawn_empty().id();
+/// # let ships = [3, 1, 2].map(|speed| world.spawn(Speed(speed)).id());
+/// # world.insert_pair_by_id(ships[0], (docked_to, port))?;
+/// # let (found, groups): (Vec<u32>, [usize; 2]) =
+/// #     (world.run_system_cached(sorted)?, world.run_system_cached(by_parity)?);
+/// # assert_eq!((found, groups), (vec![1, 2, 3], [1, 2]));
+/// # let docked: usize = world.run_system_cached_with(by_relation, [docked_to, port])?;
+/// # assert_eq!(docked, 1);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// Keeps rows in groups by the target that `$this` has in a relation, the first if it has several; see
     /// [`LiveExpr::group_by`](super::LiveExpr::group_by).

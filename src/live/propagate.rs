@@ -111,6 +111,23 @@ fn note_change<R: TraversableRelation, C: Component + Clone>(
 }
 
 /// Why no [`Propagated`] can be kept along a relation.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{error::PropagateError, live::WorldPropagateExt, prelude::*};
+/// # #[derive(Component, Clone, PartialEq)]
+/// # struct Team(u8);
+/// #[derive(Component)]
+/// #[relationship(relationship_target = Admirers, allow_self_referential)]
+/// struct Admires(Entity);
+/// #[derive(Component)]
+/// #[relationship_target(relationship = Admires)]
+/// struct Admirers(Vec<Entity>);
+///
+/// # let mut world = World::new();
+/// let error = world.propagate::<Admires, Team>().unwrap_err();
+/// assert!(matches!(error, PropagateError::NotTraversable { .. }));
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum PropagateError {

@@ -9,6 +9,27 @@ use bevy_ecs::query::{QueryData, ROQueryItem};
 use core::{fmt, iter::FusedIterator};
 
 /// Iterator over the rows of a [`LiveQuery`](super::LiveQuery), each with the data of `$this`: see [`LiveQuery::iter`](super::LiveQuery::iter).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::live::LiveQuery;
+/// #[derive(Component)]
+/// struct Fuel(u32);
+///
+/// #[derive(Expression)]
+/// #[expr("!(DockedTo, _)")]
+/// struct Flying;
+///
+/// fn fuel(flying: LiveQuery<Flying, &Fuel>) -> u32 {
+///     flying.iter().map(|(fuel, _row)| fuel.0).sum()
+/// }
+/// # let mut world = World::new();
+/// # world.spawn_relation("DockedTo", RelationTraits::new())?;
+/// # world.spawn_batch([Fuel(3), Fuel(4)]);
+/// assert_eq!(world.run_system_cached(fuel)?, 7);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct LiveQueryIter<'a, 's, D: QueryData + 'static> {
     pub(super) data: FetchCursor<'a, 's, D::ReadOnly>,
     pub(super) live: &'a LiveExpr,

@@ -10,6 +10,23 @@ use bevy_reflect::{
 
 /// A [`Relation`] that can be [mirrored](crate::mirror): one with `#[derive(Reflect, Clone)]` that is no Bevy
 /// relationship.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_reflect::Reflect;
+/// # use bevy_relations::{mirror::{MirroredRelation, WorldMirrorExt}, prelude::*};
+/// fn mirror_both<A: MirroredRelation, B: MirroredRelation>(world: &mut World) -> Result {
+///     world.mirror_pairs::<A>()?;
+///     world.mirror_pairs::<B>()?;
+///     Ok(())
+/// }
+///
+/// #[derive(Relation, Reflect, Clone)]
+/// struct Likes;
+/// #[derive(Relation, Reflect, Clone)]
+/// struct Owes(u32);
+/// assert!(mirror_both::<Likes, Owes>(&mut World::new()).is_ok());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be mirrored",
     label = "not a relation with `Reflect` and `Clone`, or a Bevy relationship",
@@ -60,6 +77,23 @@ pub struct MirroredPairs<R> {
 }
 
 /// A pair of [`MirroredPairs`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_reflect::Reflect;
+/// # use bevy_relations::{mirror::*, prelude::*};
+/// #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+/// struct Owes(u32);
+///
+/// # let mut world = World::new();
+/// # let [ann, bank] = [(); 2].map(|()| world.spawn_empty().id());
+/// let mut debts = MirroredPairs::default();
+/// debts.pairs.push(MirroredPair::new(Owes(5), bank));
+/// assert_eq!((debts.pairs[0].value.as_ref(), debts.pairs[0].target.entity()), (Some(&Owes(5)), Some(bank)));
+/// assert!(debts.contains(bank) && debts.targets().eq([bank]));
+/// world.entity_mut(ann).insert(debts);
+/// assert_eq!(world.pair_value::<Owes>(ann, bank), Some(&Owes(5)));
+/// ```
 #[derive(Reflect, Clone, Debug)]
 #[reflect(where R: MirroredRelation)]
 #[reflect(from_reflect = false)]
@@ -106,6 +140,26 @@ impl<R: MirroredRelation> FromReflect for MirroredPair<R> {
 }
 
 /// The target of a [`MirroredPair`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_reflect::Reflect;
+/// # use bevy_relations::{mirror::*, prelude::*};
+/// #[derive(Relation, Reflect, Clone)]
+/// struct Begin;
+/// #[derive(Reflect, Clone)]
+/// struct Position(f32);
+///
+/// # let mut world = World::new();
+/// # world.mirror_pairs::<Begin>()?;
+/// # world.resource::<AppTypeRegistry>().write().register::<Position>();
+/// let ship = world.spawn_empty().id();
+/// world.insert_pair_to::<Begin, Position>(ship, Position(2.0))?;
+/// let mirrored = world.get::<MirroredPairs<Begin>>(ship).unwrap();
+/// let MirroredTarget::Type(target) = &mirrored.pairs[0].target else { panic!() };
+/// assert!(target.path.ends_with("Position") && target.value.is_some());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]

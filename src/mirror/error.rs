@@ -9,6 +9,26 @@ use thiserror::Error;
 
 /// Why a [`MirroredPairs`](super::MirroredPairs) that was inserted is not, or not in full, what the pairs are now.
 /// Reported to Bevy's error handler.
+///
+/// ```
+/// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};
+/// # use bevy_reflect::Reflect;
+/// # use bevy_relations::{error::MirrorError, mirror::*, prelude::*};
+/// #[derive(Relation, Reflect, Clone)]
+/// #[relation(acyclic)]
+/// struct PartOf;
+///
+/// fn report(error: BevyError, _: ErrorContext) {
+///     assert!(matches!(error.downcast_ref(), Some(MirrorError::Refused { .. })), "{error}");
+/// }
+/// # let mut world = World::new();
+/// # let hull = world.spawn_empty().id();
+/// world.insert_resource(FallbackErrorHandler(report));
+/// world.mirror_pairs::<PartOf>()?;
+/// world.entity_mut(hull).insert(MirroredPairs::from_iter([(PartOf, hull)]));
+/// assert!(world.pairs::<PartOf>().is_empty());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum MirrorError {

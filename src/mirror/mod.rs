@@ -131,6 +131,27 @@ pub trait WorldMirrorExt: sealed::Sealed {
     ///
     /// While the pairs of an entity differ from what arrived for it, it keeps a component even without pairs.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_reflect::Reflect;
+    /// # use bevy_relations::{mirror::{MirroredPairs, WorldMirrorExt}, prelude::*};
+    /// #[derive(Relation, Reflect, Clone)]
+    /// #[relation(acyclic)]
+    /// struct PartOf;
+    ///
+    /// # let mut world = World::new();
+    /// # let [mast, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.receive_pairs::<PartOf>()?;
+    /// // Two halves of a change arrive one after the other: until then there would be a cycle.
+    /// world.entity_mut(mast).insert(MirroredPairs::from_iter([(PartOf, hull)]));
+    /// world.entity_mut(hull).insert(MirroredPairs::from_iter([(PartOf, mast)]));
+    /// assert!(!world.has_pair::<PartOf>(hull, mast));
+    /// world.entity_mut(mast).insert(MirroredPairs::<PartOf>::default());
+    /// world.maintain_pairs();
+    /// assert!(world.has_pair::<PartOf>(hull, mast));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If the traits of `R` are rejected; or if `R` has a policy that despawns entities or refuses that, and has had pairs already.
     ///
@@ -140,6 +161,20 @@ pub trait WorldMirrorExt: sealed::Sealed {
 
     /// From now on, keeps one component [`RuntimeMirroredPairs`] on each source of pairs of relations created at run time, and
     /// registers it for reflection. The first insertion of such a component does the same. Does nothing if they are mirrored already.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::mirror::{RuntimeMirroredPairs, WorldMirrorExt};
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.mirror_runtime_pairs();
+    /// let rival = world.spawn_relation("rival of", RelationTraits::new())?;
+    /// world.insert_pair_by_id(ann, (rival, ben))?;
+    /// let mirrored = world.get::<RuntimeMirroredPairs>(ann).unwrap();
+    /// assert!(mirrored.targets(rival).eq([ben]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Complexity
     /// `O(pairs)`. From then on, a change of the pairs of a source costs `O(pairs of the source)` more.

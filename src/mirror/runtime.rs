@@ -42,6 +42,21 @@ pub struct RuntimeMirroredPairs {
 }
 
 /// A pair of [`RuntimeMirroredPairs`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{mirror::*, prelude::*};
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// # world.mirror_runtime_pairs();
+/// let owes = world.spawn_relation("Owes", RelationTraits::new().data::<u32>())?;
+/// let debt = RuntimeMirroredPair::new(owes, ben).with_value(7_u32);
+/// let value: &ReflectedValue = debt.value.as_ref().unwrap();
+/// assert_eq!(value.get().try_downcast_ref::<u32>(), Some(&7));
+/// world.entity_mut(ann).insert(RuntimeMirroredPairs::from_iter([debt]));
+/// assert_eq!(world.pair_value_by_id::<u32>(ann, (owes, ben)), Some(&7));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[reflect(Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]

@@ -9,6 +9,16 @@ use thiserror::Error;
 /// Why [`lookup`](super::WorldNameExt::lookup) finds no entity at a path.
 ///
 /// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::names::LookupError;
+/// # let mut world = World::new();
+/// world.spawn(Name::new("Sol"));
+/// let error = world.lookup("Sol.Vulcan").unwrap_err();
+/// assert!(matches!(error, LookupError::Unknown { step, .. } if step == "Vulcan"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum LookupError {

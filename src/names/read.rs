@@ -32,6 +32,22 @@ use bevy_ecs::{change_detection::Res, entity::Entity, name::Name, system::System
 /// # world.insert_resource(Destination("Sol.Vulcan".into()));
 /// # world.run_system_cached(plan).unwrap();
 /// ```
+///
+/// ```
+/// # use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// # use bevy_relations::{names::{LookupError, NamePaths}, prelude::*};
+/// # let mut world = World::new();
+/// let sol = world.spawn(Name::new("Sol")).id();
+/// let [rock, other] = [(); 2].map(|()| world.spawn((Name::new("Rock"), ChildOf(sol))).id());
+/// let look = move |paths: NamePaths| {
+///     assert_eq!(paths.lookup_unique("Sol"), Ok(sol));
+///     assert_eq!(paths.lookup_in(sol, "Rock"), Ok(rock));
+///     assert_eq!(paths.path_of(other).as_deref(), Some("Sol.Rock"));
+///     let Err(LookupError::Ambiguous { candidates, .. }) = paths.lookup_unique_in(sol, "Rock") else { panic!() };
+///     assert_eq!(candidates, [rock, other]);
+/// };
+/// world.run_system_once(look).unwrap();
+/// ```
 #[derive(SystemParam)]
 pub struct NamePaths<'w, 's> {
     links: Links<'w, 's>,
@@ -140,6 +156,19 @@ pub trait WorldNameExt {
     fn lookup_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError>;
 
     /// [`lookup`](Self::lookup) that insists on there being one.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::names::LookupError;
+    /// # let mut world = World::new();
+    /// let fleet = world.spawn(Name::new("fleet")).id();
+    /// let ships = [(); 2].map(|()| world.spawn((Name::new("scout"), ChildOf(fleet))).id());
+    /// assert_eq!(world.lookup_unique("fleet"), Ok(fleet));
+    /// assert_eq!(world.lookup("fleet.scout"), Ok(ships[0]));
+    /// assert!(matches!(world.lookup_unique("fleet.scout"), Err(LookupError::Ambiguous { .. })));
+    /// assert!(world.lookup_unique_in(fleet, "scout").is_err());
+    /// ```
     ///
     /// # Errors
     /// If a step of the path leads nowhere, or to several entities; these are listed.

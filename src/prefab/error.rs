@@ -4,6 +4,16 @@ use crate::{ops::InsertPairError, relation::EntityName};
 use thiserror::Error;
 
 /// Why [`instantiate`](super::WorldPrefabExt::instantiate) made no instance, or not all of it.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::InstantiateError;
+/// # let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// let error = world.instantiate(ship).unwrap_err();
+/// assert!(matches!(error, InstantiateError::NotAPrefab { entity } if entity.entity() == ship));
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InstantiateError {

@@ -126,6 +126,17 @@ pub trait WorldPrefabExt: sealed::Sealed {
 
     /// Spawns several instances of a prefab: a little faster than one by one.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::prefab::Prefab;
+    /// # let mut world = World::new();
+    /// let frigate = world.spawn((Prefab, Name::new("Frigate"))).id();
+    /// let fleet = world.instantiate_batch(frigate, 3)?;
+    /// assert!(fleet.len() == 3 && fleet.iter().all(|&ship| world.has_pair::<IsA>(ship, frigate)));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`instantiate`](Self::instantiate), for the first instance that fails. Those before it stay.
     fn instantiate_batch(&mut self, prefab: Entity, count: usize) -> Result<Vec<Entity>, InstantiateError>;
@@ -176,6 +187,17 @@ pub trait CommandsPrefabExt: sealed::Sealed {
     fn instantiate(&mut self, prefab: Entity) -> EntityCommands<'_>;
 
     /// See [`WorldPrefabExt::instantiate_batch`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::prefab::Prefab;
+    /// # let mut world = World::new();
+    /// let frigate = world.spawn(Prefab).id();
+    /// world.commands().instantiate_batch(frigate, 3);
+    /// world.flush();
+    /// assert_eq!(world.pairs::<IsA>().source_count(frigate), 3);
+    /// ```
     #[track_caller]
     fn instantiate_batch(&mut self, prefab: Entity, count: usize);
 }

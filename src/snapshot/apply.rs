@@ -26,7 +26,7 @@ use bevy_ecs::{
 };
 use bevy_platform::collections::HashMap;
 
-/// What [`PairSnapshot::apply`] has changed.
+/// What [`PairSnapshot::apply`] has changed; see there.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct AppliedPairs {
@@ -147,6 +147,19 @@ impl PairSnapshot {
     /// prefabs by their [paths](crate::names), unless `entities` lists them. A relation without pairs that is not found so is left
     /// alone. Entities inside of values are mapped if the type of the value is registered with `#[reflect(MapEntities)]`. Pairs
     /// of entities that are not in the snapshot stay as they are.
+    ///
+    /// ```
+    /// # use bevy_ecs::{entity::EntityHashMap, prelude::*};
+    /// # use bevy_relations::{prelude::*, snapshot::*};
+    /// # #[derive(Relation)] struct Likes;
+    /// # let (mut world, mut other) = (World::new(), World::new());
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// let mut map = EntityHashMap::default();
+    /// PairSnapshot::take(&mut world, PairFilter::all())?.apply_mapped(&mut other, &mut map)?;
+    /// assert!(other.has_pair::<Likes>(map[&ann], map[&ben]));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); if a relation is not found; if two relations, or two entities that have pairs, are

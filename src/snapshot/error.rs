@@ -8,6 +8,18 @@ use bevy_ecs::entity::Entity;
 use thiserror::Error;
 
 /// Why a snapshot was not taken, or not applied. No pair has changed.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::snapshot::*;
+/// # #[derive(Relation)] struct Likes;
+/// # let mut world = World::new();
+/// let snapshot = PairSnapshot::take(&mut world, PairFilter::all())?;
+/// let error = snapshot.apply(&mut World::new()).unwrap_err();
+/// assert!(matches!(error, SnapshotError::OtherWorld));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum SnapshotError {

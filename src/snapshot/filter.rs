@@ -26,6 +26,11 @@ use bevy_ecs::{entity::Entity, world::World};
 /// let filter = PairFilter::all().without::<Wields>();
 /// // Two relations, of one entity.
 /// let filter = PairFilter::none().relation::<Carries>().relation::<Wields>().sources([hero]);
+/// // By the entities of relations.
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let filter = PairFilter::none().relation_id(likes);
+/// let filter = PairFilter::all().without_id(likes);
+/// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, Default, Debug)]
 pub struct PairFilter {

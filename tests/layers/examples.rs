@@ -36,9 +36,11 @@ fn word(text: &str) -> &str {
 /// The documentation of an item, if it is a file beside the source. The book is not that of an item.
 fn included_docs(source: &Source, line: &str) -> Option<String> {
     let name = line.trim().strip_prefix("#[doc = include_str!(\"")?.strip_suffix("\")]")?;
-    let folder = source.module.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder).join(name);
-    (!name.contains('/')).then(|| fs::read_to_string(path).expect("the file can be read"))
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let above = source.module.rsplit_once('/').map_or("", |(folder, _)| folder);
+    // The module may be a file or a folder.
+    let texts = [above, &source.module].map(|folder| fs::read_to_string(root.join(folder).join(name)));
+    (!name.contains('/')).then(|| texts.into_iter().find_map(Result::ok).expect("the file can be read"))
 }
 
 /// What follows the first of some words.

@@ -17,6 +17,19 @@ use thiserror::Error;
 /// Why a [`CompiledExpr`](crate::expr::CompiledExpr) could not be run, or not to its end.
 ///
 /// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::{ExprRunError, PairExpr};
+/// # let mut world = World::new();
+/// let burning = world.spawn(Name::new("Burning")).id();
+/// let mut expr = PairExpr::parse("Burning")?.compile(&mut world)?;
+/// let error = expr.set_var(&world, "port", burning).unwrap_err();
+/// assert_eq!(error, ExprRunError::UnknownVariable { name: "port".into() });
+/// assert_eq!(expr.count(&World::new()), Err(ExprRunError::OtherWorld));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ExprRunError {

@@ -142,6 +142,7 @@ impl sealed::Sealed for WriteFields {}
 /// assert_eq!(app.world().get::<Fuel>(ship).unwrap().0, 1.0);
 /// ```
 ///
+#[doc = include_str!("query.md")]
 /// # Data and fields
 ///
 /// `D` is query data of `$this`, as in Bevy's [`Query`]. The methods that give it leave out rows of which `$this`

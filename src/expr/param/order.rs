@@ -42,6 +42,56 @@ use core::{any::type_name, cmp::Ordering};
 /// # Schedule::default().add_systems(list).run(&mut world);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
+///
+/// By a component that a term reads, by anything that a row has, in groups by any number:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Component)]
+/// struct Fuel(u32);
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// #[derive(Expression)]
+/// #[expr("Fuel, (DockedTo, $port)")]
+/// struct Docked;
+///
+/// fn list(ports: In<[Entity; 2]>, mut ships: ExprQuery<Docked, &Fuel>) -> Result {
+///     let mut fuel = Vec::new();
+///     ships.order_by::<Fuel>(|a, b| b.0.cmp(&a.0))?;
+///     ships.for_each(|own, _row| fuel.push(own.0))?;
+///     assert_eq!(fuel, [4, 2, 1]);
+///
+///     ships.clear_order();
+///     ships.group_by_fn(|row| row.get::<Fuel>(0).map(|fuel| u64::from(fuel.0 % 2)))?;
+///     ships.order_by_fn(|a, b| a.var("port").cmp(&b.var("port")));
+///     assert_eq!((ships.group(0)?.len(), ships.group(1)?.len()), (2, 1));
+///
+///     ships.clear_order();
+///     ships.group_by::<DockedTo>()?;
+///     assert_eq!(ports.map(|port| ships.group(port.to_bits()).unwrap().len()), [1, 2]);
+///     Ok(())
+/// }
+///
+/// // Of a relation that is known at run time.
+/// fn by_id(relation: In<Entity>, mut ships: ExprQuery<Docked>) -> Result<usize> {
+///     ships.group_by_id(*relation)?;
+///     let mut groups = 0;
+///     ships.for_each_group(|_group| groups += 1)?;
+///     Ok(groups)
+/// }
+/// # let mut world = World::new();
+/// # let docked_to = world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+/// # let ports = [(); 2].map(|()| world.spawn_empty().id());
+/// # for (fuel, port) in [(2, ports[0]), (4, ports[1]), (1, ports[1])] {
+/// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+/// # }
+/// # let () = world.run_system_cached_with(list, ports)?;
+/// # let groups: usize = world.run_system_cached_with(by_id, docked_to)?;
+/// # assert_eq!(groups, 2);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     /// Sorts rows by a component of `$this`, which a term of the expression has to read. Those without it come first.
     ///

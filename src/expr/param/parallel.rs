@@ -15,6 +15,28 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// On this thread alone if there is no such pool, or if the feature `multi_threaded` is off. All rows are found
     /// first, on this thread: it pays if much is done with each.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    ///
+    /// #[derive(Expression)]
+    /// #[expr("!(DockedTo, *)")]
+    /// struct Flying;
+    ///
+    /// fn burn(mut flying: ExprQuery<Flying, &mut Fuel>) -> Result {
+    ///     flying.par_for_each(|mut fuel, _row| fuel.0 -= 1)?;
+    ///     Ok(())
+    /// }
+    /// # let mut world = World::new();
+    /// # world.spawn_relation("DockedTo", RelationTraits::new())?;
+    /// # let ship = world.spawn(Fuel(5)).id();
+    /// # let () = world.run_system_cached(burn)?;
+    /// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 4);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn par_for_each(

@@ -66,6 +66,39 @@ impl PairExpr {
 /// assert_eq!((row.this(), row.var("port")), (Some(kite), Some(oslo)));
 /// # Ok::<(), BevyError>(())
 /// ```
+///
+/// What it consists of, how it is run, and how far:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::{ExprRunError, PairExpr}, prelude::*};
+/// #[derive(Component)]
+/// struct Fuel(u32);
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+/// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+/// # for (fuel, port) in [(1, oslo), (4, hull), (2, oslo)] {
+/// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+/// # }
+/// let docked = PairExpr::parse("Fuel, (DockedTo, $port)")?.compile(&mut world)?;
+/// let mut in_oslo = docked.with_var(&world, "port", oslo)?;
+/// assert!(in_oslo.any(&world)? && in_oslo.variables().eq(["port"]));
+/// assert_eq!((in_oslo.field_count(), in_oslo.field_text(1)), (2, Some("(DockedTo, $port)")));
+/// let port = in_oslo.var_id("port").unwrap(); // looked up once
+/// let mut rows = in_oslo.rows(&world)?;
+/// while let Some(row) = rows.next_row()? {
+///     assert_eq!(row.var_by_id(port), Some(oslo));
+/// }
+/// println!("{}", in_oslo.explain(&world)?);
+///
+/// // An expression that a player has typed.
+/// in_oslo.set_step_limit(Some(1));
+/// assert_eq!(in_oslo.count(&world), Err(ExprRunError::StepLimit { limit: 1 }));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct CompiledExpr {
     executor: Executor,
     order: RowOrder,

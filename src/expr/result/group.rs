@@ -64,6 +64,31 @@ impl CompiledExpr {
     }
 
     /// Sorts rows by whatever they have: variables, or fields that are shared.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # for (fuel, port) in [(1, oslo), (4, hull), (2, oslo)] {
+    /// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+    /// # }
+    /// let mut docked = PairExpr::parse("Fuel, (DockedTo, $port)")?.compile(&mut world)?;
+    /// docked.order_by_fn(|a, b| b.get::<Fuel>(0).map(|fuel| fuel.0).cmp(&a.get::<Fuel>(0).map(|fuel| fuel.0)));
+    /// assert_eq!(docked.first(&world)?.and_then(|row| row.var("port")), Some(hull));
+    ///
+    /// docked.clear_order();
+    /// docked.order_by_entity();
+    /// assert_eq!(docked.first(&world)?.and_then(|row| row.var("port")), Some(oslo));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn order_by_fn(
         &mut self,
         compare: impl Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync + 'static,
@@ -101,6 +126,32 @@ impl CompiledExpr {
 
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one. Groups come in the order of
     /// these numbers. By a variable: `group_by_fn(|row| row.var("port").map(Entity::to_bits))`.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # for (fuel, port) in [(1, oslo), (4, hull), (2, oslo)] {
+    /// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+    /// # }
+    /// let mut docked = PairExpr::parse("Fuel, (DockedTo, $port)")?.compile(&mut world)?;
+    /// docked.group_by_fn(|row| row.get::<Fuel>(0).map(|fuel| u64::from(fuel.0 % 2)))?;
+    /// assert_eq!((docked.group(&world, 0)?.len(), docked.group(&world, 1)?.len()), (2, 1));
+    ///
+    /// let docked_to = world.entity_of::<DockedTo>();
+    /// docked.group_by_id(docked_to)?;
+    /// assert_eq!(docked.group(&world, oslo.to_bits())?.len(), 2);
+    /// assert!(docked.group(&world, 7)?.is_empty());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As there.

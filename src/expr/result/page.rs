@@ -15,7 +15,7 @@ use core::{
 };
 use thiserror::Error;
 
-/// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`].
+/// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`], whose documentation has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PageStart {
     /// After so many rows, whichever they are.
@@ -41,6 +41,27 @@ impl From<RowCursor> for PageStart {
 /// It is valid as long as the expression has the same rows before it, in the same order.
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::{PageError, PageStart, PairExpr};
+/// # let mut world = World::new();
+/// let burning = world.spawn(Name::new("Burning")).id();
+/// let ships = [(); 3].map(|()| world.spawn_empty().id());
+/// for ship in ships {
+///     world.insert_tag(ship, burning)?;
+/// }
+/// let mut expr = PairExpr::parse("Burning")?.compile(&mut world)?;
+/// let cursor = expr.page(&world, PageStart::Offset(0), 2, |_row| {})?.unwrap();
+/// assert_eq!(cursor.offset(), 2);
+///
+/// let next = cursor.clone(); // `cursor` does as well as `PageStart::Cursor(cursor)`
+/// assert_eq!(expr.page(&world, next, 2, |_row| {})?, None, "the last page");
+/// world.despawn(ships[0]);
+/// assert!(matches!(expr.page(&world, cursor, 2, |_row| {}), Err(PageError::Changed { .. })));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowCursor {
     rows: usize,

@@ -10,6 +10,31 @@ impl CompiledExpr {
     ///
     /// Without the feature `multi_threaded`, and where there is no such pool, this thread does everything.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// # use core::sync::atomic::{AtomicU32, Ordering};
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # for (fuel, port) in [(1, oslo), (4, hull), (2, oslo)] {
+    /// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+    /// # }
+    /// let mut docked = PairExpr::parse("Fuel, (DockedTo, $port)")?.compile(&mut world)?;
+    /// let total = AtomicU32::new(0);
+    /// docked.par_for_each(&world, |row| {
+    ///     total.fetch_add(row.get::<Fuel>(0).unwrap().0, Ordering::Relaxed);
+    /// })?;
+    /// assert_eq!(total.into_inner(), 7);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn par_for_each(

@@ -201,6 +201,33 @@ impl<'a> RowMut<'a> {
     }
 
     /// The row, to be read.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Component)]
+    /// struct Fuel(u32);
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # for (fuel, port) in [(1, oslo), (4, hull), (2, oslo)] {
+    /// #     world.spawn((Fuel(fuel), Pair(DockedTo, port)));
+    /// # }
+    /// let mut docked = PairExpr::parse("Fuel, (DockedTo, $port)")?.compile(&mut world)?;
+    /// let port = docked.var_id("port").unwrap();
+    /// docked.for_each_mut(&mut world, |mut row| {
+    ///     assert_eq!(row.var_by_id(port), row.var("port"));
+    ///     if row.as_row().get::<Fuel>(0).is_some_and(|fuel| fuel.0 < 2) {
+    ///         row.get_mut::<Fuel>(0).unwrap().0 = 9;
+    ///     }
+    /// })?;
+    /// assert_eq!(world.query::<&Fuel>().iter(&world).map(|fuel| fuel.0).sum::<u32>(), 15);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[inline]
     pub fn as_row(&self) -> Row<'_> {
         Row::about(self.executor, self.batch, (self.row, self.this), self.fields.access())

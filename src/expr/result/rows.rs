@@ -36,6 +36,26 @@ pub enum FieldId {
 }
 
 /// Why a field of a [`Row`] cannot be written.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::{PairExpr, WriteFieldError};
+/// #[derive(Component)]
+/// struct Fuel(u32);
+/// #[derive(Component)]
+/// struct Load(u32);
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel").register_component_name::<Load>("Load");
+/// # world.spawn(Fuel(1));
+/// let mut ships = PairExpr::parse("[in] Fuel, ?Load")?.compile(&mut world)?;
+/// ships.for_each_mut(&mut world, |mut row| {
+///     assert!(matches!(row.get_mut::<Fuel>(0), Err(WriteFieldError::ReadOnly { field: 0, .. })));
+///     assert!(matches!(row.get_mut::<Load>(1), Err(WriteFieldError::Unset { field: 1 })));
+/// })?;
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum WriteFieldError {

@@ -388,6 +388,34 @@ impl fmt::Debug for RowTable<'_> {
 }
 
 /// [`RowTable`], to be written.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::PairExpr;
+/// #[derive(Component)]
+/// struct Fuel(u32);
+/// #[derive(Component)]
+/// struct Price(u32);
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel").register_component_name::<Price>("Price");
+/// # let market = world.spawn((Name::new("Market"), Price(3))).id();
+/// # let ship = world.spawn(Fuel(2)).id();
+/// let mut ships = PairExpr::parse("Fuel, [inout] Price(Market)")?.compile(&mut world)?;
+/// ships.for_each_table_mut(&mut world, |mut table| {
+///     // A field of the entities, and one that they share.
+///     let price = table.as_table().shared::<Price>(1).unwrap().0;
+///     assert!(table.as_table().is_own(0) && table.as_table().source(1) == Some(market));
+///     for fuel in table.slice_mut::<Fuel>(0).unwrap() {
+///         fuel.0 += price;
+///     }
+///     table.row_mut(0).unwrap().get_mut::<Price>(1).unwrap().0 += 1;
+/// })?;
+/// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 5);
+/// assert_eq!(world.get::<Price>(market).unwrap().0, 4);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct RowTableMut<'a> {
     expr: &'a CompiledExpr,
     run: ContiguousRows,

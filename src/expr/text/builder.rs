@@ -50,6 +50,8 @@ use core::{
 /// "Ship, (DockedTo, $planet), Planet($planet), !Hostile($planet), Ship(up PartOf)"
 /// # );
 /// ```
+///
+#[doc = include_str!("builder.md")]
 #[derive(Clone, Default, Debug)]
 #[must_use = "nothing comes of it until `build` is called"]
 pub struct PairExprBuilder {

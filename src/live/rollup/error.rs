@@ -4,6 +4,18 @@ use crate::relation::{RelationName, TraitsError};
 use thiserror::Error;
 
 /// Why no [`Rollup`](super::Rollup) can be kept along a relation.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{error::RollupError, live::{Count, WorldRollupExt}};
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// # let mut world = World::new();
+/// let error = world.add_rollup::<Likes, Name, Count>().unwrap_err();
+/// assert!(matches!(error, RollupError::NotAcyclic { .. }));
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum RollupError {

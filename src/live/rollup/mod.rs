@@ -182,6 +182,29 @@ pub trait WorldRollupExt: sealed::Sealed {
     ///
     /// An update takes O(pairs of `R`) if values were borrowed for writing since the last one, to compare their ticks.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::live::*;
+    /// #[derive(Relation)]
+    /// #[relation(acyclic)]
+    /// struct Supplies(u32);
+    ///
+    /// impl RollupValue for Supplies {
+    ///     type Value = u32;
+    ///     fn rollup_value(&self) -> u32 { self.0 }
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// # let [mine, mill, town] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.add_pair_rollup::<Supplies, Sum>()?;
+    /// world.insert_pair_batch([(mine, Supplies(5), mill), (mill, Supplies(2), town)])?;
+    /// world.update_rollups();
+    /// let received = world.get::<Rollup<Supplies, Supplies, Sum>>(town).unwrap();
+    /// assert_eq!(received.get(), &7, "of all pairs below");
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`add_rollup`](Self::add_rollup).
     fn add_pair_rollup<R: Relation, F: RollupFold<R>>(&mut self) -> Result<(), RollupError>;
