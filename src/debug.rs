@@ -89,6 +89,28 @@ enum Format {
 ///
 /// In the book: [Querying a running app](crate::book::remote).
 ///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{debug, prelude::*};
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = ["Ann", "Ben", "Cy"].map(|name| world.spawn(Name::new(name)).id());
+/// let owes = world.spawn_relation("Owes", RelationTraits::new().data::<u32>())?;
+/// world.insert_pair(ann, Likes, ben)?;
+/// world.insert_pair_value_by_id(ben, (owes, cy), 5_u32)?;
+///
+/// let likes = debug::dot(&world).relation::<Likes>().to_string();
+/// assert!(likes.contains("Ann") && !likes.contains("Owes"));
+/// let debts = debug::dot(&world).relation_by_id(owes).without_values().to_string();
+/// assert!(debts.contains("Owes") && !debts.contains("Ann"));
+/// // Only pairs between these.
+/// let both = debug::dot(&world).entities([ann, ben]).limit(10).to_string();
+/// assert!(both.contains("Likes") && !both.contains("Cy"));
+/// # Ok::<(), BevyError>(())
+/// ```
+///
 /// # Complexity
 /// Displaying takes a step per pair of the selected relations, and sorts the entities that are drawn.
 #[derive(Clone)]

@@ -66,6 +66,37 @@ pub struct OverlayGizmos;
 /// Which pairs are drawn, and how.
 ///
 /// In the book: [Querying a running app](crate::book::remote).
+///
+/// ```
+/// # use bevy_color::Color;
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, overlay::RelationsOverlay, prelude::*};
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// fn toggle(mut overlay: ResMut<RelationsOverlay>, relations: Query<(Entity, &Name)>, mut shown: Local<bool>) -> Result {
+///     *shown = !*shown;
+///     overlay.labels = true;
+///     if *shown {
+///         overlay.show::<DockedTo>(Color::WHITE).set_filter(Some(PairExpr::parse("Ship")?));
+///     } else {
+///         overlay.hide::<DockedTo>().set_filter(None);
+///     }
+///     // Relations that are known by their names only.
+///     for (relation, name) in &relations {
+///         match name.as_str() {
+///             "Likes" => overlay.show_id(relation, Color::BLACK),
+///             _ => overlay.hide_id(relation),
+///         };
+///     }
+///     println!("{} lines, {} left out, {:?}", overlay.drawn(), overlay.left_out(), overlay.filter_error());
+///     Ok(())
+/// }
+/// # Schedule::default().add_systems(toggle);
+/// # let mut overlay = RelationsOverlay::default();
+/// # overlay.show::<DockedTo>(Color::WHITE);
+/// # assert_eq!((overlay.drawn(), overlay.left_out(), overlay.filter_error()), (0, 0, None));
+/// ```
 #[derive(Resource)]
 pub struct RelationsOverlay {
     /// Whether the names of relations are written at lines, and those of entities at their ends.

@@ -92,6 +92,29 @@ fn with_plugin(app: &mut App) -> &mut World {
 }
 
 /// When the systems of [`RelationsPlugin`] run.
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{RelationsSystems, live::*, prelude::*};
+/// # #[derive(Component)]
+/// # struct Soldier;
+/// # #[derive(Resource, Default)]
+/// # struct Largest(u64);
+/// fn rank(armies: Query<&Rollup<ChildOf, Soldier, Count>>, mut largest: ResMut<Largest>) {
+///     largest.0 = armies.iter().map(|army| *army.get()).max().unwrap_or(0);
+/// }
+///
+/// let mut app = App::new();
+/// app.add_plugins(RelationsPlugin).add_rollup::<ChildOf, Soldier, Count>();
+/// # app.init_resource::<Largest>();
+/// // Sees the numbers of this frame.
+/// app.add_systems(PostUpdate, rank.after(RelationsSystems::Rollups));
+/// # let army = app.world_mut().spawn_empty().id();
+/// # app.world_mut().spawn((Soldier, ChildOf(army)));
+/// # app.update();
+/// assert_eq!(app.world().resource::<Largest>().0, 1);
+/// ```
 #[derive(SystemSet, Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RelationsSystems {
     /// In [`Main`], before [`First`](bevy_app::First): recomputes depths, drops old changes, spawns observers again that
@@ -176,6 +199,25 @@ pub trait AdoptRelationshipExt: Sized {
     fn adopt_relationship<C: Relationship>(&mut self) -> &mut Self;
 
     /// [`adopt_relationship`](Self::adopt_relationship) with other traits than `traversable`.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Component)]
+    /// #[relationship(relationship_target = Crew)]
+    /// struct CrewOf(Entity);
+    ///
+    /// #[derive(Component)]
+    /// #[relationship_target(relationship = CrewOf)]
+    /// struct Crew(Vec<Entity>);
+    ///
+    /// let mut world = World::new();
+    /// world.adopt_relationship_with::<CrewOf>(RelationTraits::new().transitive())?;
+    /// let crew_of = world.entity_of::<CrewOf>();
+    /// assert!(world.traits_of(crew_of).unwrap().names().contains(&"transitive"));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// If the traits contradict what the relationship is, or if it takes part already with other traits.
@@ -304,6 +346,48 @@ impl ComponentNameExt for App {
 ///
 /// let mut app = App::new();
 /// app.add_plugins(RelationsPlugin).register_relation::<ConnectedTo>().track_islands::<ConnectedTo>();
+/// ```
+///
+/// What is kept up to date in each frame:
+///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive, traversable)]
+/// struct MountedOn(u32);
+///
+/// impl RollupValue for MountedOn {
+///     type Value = u32;
+///     fn rollup_value(&self) -> u32 { self.0 }
+/// }
+///
+/// #[derive(Component, Clone, PartialEq, Debug)]
+/// struct Team(u8);
+///
+/// #[derive(Expression)]
+/// #[expr("(MountedOn, *)")]
+/// struct Mounted;
+///
+/// #[derive(Resource, Default)]
+/// struct Seen(usize);
+///
+/// let mut app = App::new();
+/// app.register_relation::<MountedOn>()
+///     .add_pair_rollup::<MountedOn, Sum>()
+///     .propagate::<MountedOn, Team>()
+///     .propagate_changes::<MountedOn, Team>()
+///     .add_row_events::<Mounted>()
+///     .init_resource::<Seen>()
+///     .add_observer(|_: On<RowEntered<Mounted>>, mut seen: ResMut<Seen>| seen.0 += 1);
+/// let ship = app.world_mut().spawn(Team(1)).id();
+/// let gun = app.world_mut().spawn(Pair(MountedOn(8), ship)).id();
+/// app.update();
+/// assert_eq!(app.world().get::<Rollup<MountedOn, MountedOn, Sum>>(ship).unwrap().get(), &8);
+/// assert_eq!(app.world().get::<Propagated<MountedOn, Team>>(gun).unwrap().get(), &Team(1));
+/// assert_eq!(app.world().resource::<Seen>().0, 1);
 /// ```
 pub trait AppRelationExt {
     /// Registers relation type `R`, as its first use does: for names in texts and for reflection, which need to

@@ -105,6 +105,29 @@ pub fn pair<R: Relation + Clone, T: SceneTarget>(relation: R, target: T) -> impl
 
 /// [`pair`] for any relation: `@pair_by_id(docked_to, #Earth)`. A relation that is spawned in the same scene may be
 /// given as a `#Name`. A pair that carries a value gets its default.
+///
+/// ```
+/// # use bevy_app::{App, TaskPoolPlugin};
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, scene::{pair_by_id, pair_value_by_id}};
+/// # use bevy_scene::prelude::*;
+/// # let mut app = App::new();
+/// # app.add_plugins((TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default(), bevy_scene::ScenePlugin, RelationsPlugin));
+/// # let world = app.world_mut();
+/// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
+/// let owes = world.spawn_relation("Owes", RelationTraits::new().data::<u32>())?;
+/// let scene = bsn_list! {
+///     #Ship
+///     @pair_by_id(docked_to, #Port)
+///     @pair_value_by_id(owes, #Port, 500_u32)
+///     --
+///     #Port
+/// };
+/// let [ship, port] = world.spawn_scene_list(scene)?[..] else { unreachable!() };
+/// assert!(world.has_pair_by_id(ship, (docked_to, port)));
+/// assert_eq!(world.pair_value_by_id::<u32>(ship, (owes, port)), Some(&500));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[track_caller]
 pub fn pair_by_id(relation: impl Into<EntityTemplate>, target: impl Into<EntityTemplate>) -> impl Scene {
     let pair = (relation.into(), target.into());

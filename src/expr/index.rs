@@ -23,6 +23,18 @@ use core::any::{TypeId, type_name};
 use thiserror::Error;
 
 /// Why [`index_field`](WorldFieldIndexExt::index_field) cannot index a field.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::expr::{FieldIndexError, WorldFieldIndexExt};
+/// #[derive(Component)]
+/// struct Health {
+///     hp: u32,
+/// }
+/// let error = World::new().index_field::<Health>("hp").unwrap_err();
+/// assert!(matches!(error, FieldIndexError::NotReflected { .. }));
+/// # let _ = Health { hp: 0 }.hp;
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum FieldIndexError {
@@ -141,6 +153,25 @@ pub trait WorldFieldIndexExt: sealed::Sealed {
     fn index_field<C: Component>(&mut self, field: &str) -> Result<(), FieldIndexError>;
 
     /// Drops the index of a field. Returns whether there was one.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+    /// # use bevy_reflect::Reflect;
+    /// # use bevy_relations::expr::WorldFieldIndexExt;
+    /// #[derive(Component, Reflect)]
+    /// #[reflect(Component)]
+    /// struct Health {
+    ///     hp: u32,
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// # world.init_resource::<AppTypeRegistry>();
+    /// world.resource::<AppTypeRegistry>().write().register::<Health>();
+    /// world.index_field::<Health>("hp")?;
+    /// assert!(world.drop_field_index::<Health>("hp"));
+    /// assert!(!world.drop_field_index::<Health>("hp"));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn drop_field_index<C: Component>(&mut self, field: &str) -> bool;
 }
 

@@ -7,6 +7,19 @@ use core::fmt;
 use thiserror::Error;
 
 /// Relations of which each brings the next one along, in a [`TraitsError`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::TraitsError;
+/// # let mut world = World::new();
+/// let a = world.spawn_relation("A", RelationTraits::new())?;
+/// let b = world.spawn_relation("B", RelationTraits::new().with_id(a))?;
+/// let error = world.set_traits(a, RelationTraits::new().with_id(b)).unwrap_err();
+/// let TraitsError::WithCycle { path, .. } = error else { panic!("{error}") };
+/// assert!(path.entities().eq([a, b, a]) && path.relations()[1].entity() == b);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelationPath(pub(crate) Vec<RelationName>);
 

@@ -118,6 +118,15 @@ pub trait Relation: Send + Sync + Sized + 'static {
     const IN_TABLE: bool = false;
 
     /// The declared traits of this relation.
+    ///
+    /// ```
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(exclusive, acyclic)]
+    /// struct PartOf;
+    ///
+    /// assert_eq!(PartOf::traits().names(), ["exclusive", "acyclic"]);
+    /// ```
     fn traits() -> RelationTraits {
         RelationTraits::new()
     }
@@ -126,6 +135,25 @@ pub trait Relation: Send + Sync + Sized + 'static {
     ///
     /// Runs before anything changes, for new pairs and for replaced values, whichever way they are inserted.
     /// Set it with `#[relation(validate = function)]`.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{error::PairRefusal, prelude::*, relation::PairContext};
+    /// #[derive(Relation)]
+    /// #[relation(validate = some)]
+    /// struct Carries(u32);
+    ///
+    /// fn some(carries: &mut Carries, _: &PairContext<'_>) -> Result<(), PairRefusal> {
+    ///     carries.0 = carries.0.min(99);
+    ///     if carries.0 == 0 { Err(PairRefusal::new("nothing is carried")) } else { Ok(()) }
+    /// }
+    /// # let mut world = World::new();
+    /// # let [ann, rope] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(ann, Carries(500), rope)?;
+    /// assert_eq!(world.pair_value::<Carries>(ann, rope).unwrap().0, 99);
+    /// assert!(world.insert_pair(ann, Carries(0), rope).is_err());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// A [`PairRefusal`] turns the insertion into
@@ -167,6 +195,24 @@ pub trait RelationIsNotAComponent<R> {}
 
 /// A [`Relation`] whose pairs are in the store, with values that can be written in place: every one but Bevy's
 /// relationships, which are components, and [keyed relations](KeyedRelation). Implemented by the derive macro.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::relation::StoredRelation;
+/// fn clear<R: StoredRelation + Default>(mut pairs: PairsMut<R>) {
+///     pairs.for_each_mut(|_, _, mut value| *value = R::default());
+/// }
+///
+/// #[derive(Relation, Default)]
+/// struct Owes(u32);
+///
+/// # let mut world = World::new();
+/// # let bank = world.spawn_empty().id();
+/// # let ann = world.spawn(Pair(Owes(5), bank)).id();
+/// world.run_system_cached(clear::<Owes>).unwrap();
+/// assert_eq!(world.pair_value::<Owes>(ann, bank).unwrap().0, 0);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the pairs of `{Self}` cannot be written in place",
     label = "not stored as pairs, or no relation",
@@ -178,6 +224,20 @@ pub trait StoredRelation: Relation<Component = ()> {}
 
 /// A [`Relation`] of which a source has at most one target. Implemented by the derive macro for relations
 /// declared `exclusive` or `union`, and by every Bevy relationship.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::relation::ExclusiveRelation;
+/// fn only_target<R: ExclusiveRelation>(world: &World, source: Entity) -> Option<Entity> {
+///     world.pairs::<R>().target(source)
+/// }
+///
+/// # let mut world = World::new();
+/// # let ship = world.spawn_empty().id();
+/// # let gun = world.spawn(ChildOf(ship)).id();
+/// assert_eq!(only_target::<ChildOf>(&world, gun), Some(ship));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not declared exclusive",
     label = "a source may have several targets",
@@ -192,6 +252,23 @@ pub trait ExclusiveRelation: Relation {}
 ///
 /// A relationship that allows an entity to point to itself is not traversable all the same; a system that
 /// follows it is refused when it is initialised.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{query::Up, relation::TraversableRelation};
+/// #[derive(Component)]
+/// struct Armor(u32);
+///
+/// fn armor<R: TraversableRelation>(parts: Query<Up<R, &Armor>>) -> u32 {
+///     parts.iter().map(|armor| armor.0).sum()
+/// }
+///
+/// # let mut world = World::new();
+/// # let ship = world.spawn(Armor(3)).id();
+/// # world.spawn(ChildOf(ship));
+/// assert_eq!(world.run_system_cached(armor::<ChildOf>).unwrap(), 3);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not traversable",
     label = "cannot be followed",

@@ -7,6 +7,17 @@ use core::fmt;
 /// An entity with the `Name` that it had when an error was made, such as [`TraitsError`](super::TraitsError).
 ///
 /// Displayed as `Alice (7v0)`, or `7v0` without a name.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::InstantiateError;
+/// # let mut world = World::new();
+/// let hut = world.spawn(Name::new("Hut")).id();
+/// let Err(InstantiateError::NotAPrefab { entity, .. }) = world.instantiate(hut) else { panic!() };
+/// assert_eq!((entity.entity(), entity.name()), (hut, Some("Hut")));
+/// assert_eq!(entity.to_string(), format!("Hut ({hut})"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EntityName {
     entity: Entity,

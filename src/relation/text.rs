@@ -17,6 +17,12 @@ use thiserror::Error;
 /// Why a text was not read as [`RelationTraits`].
 ///
 /// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_relations::{error::ParseTraitsError, prelude::*};
+/// let error = "exclusive, on_target_despawn = Explode".parse::<RelationTraits>().unwrap_err();
+/// assert!(matches!(error, ParseTraitsError::UnknownValue { .. }), "{error:?}");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ParseTraitsError {

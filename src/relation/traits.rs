@@ -105,6 +105,7 @@ const KEEPS_ENDS: u16 = 1 << 12;
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 ///
+#[doc = include_str!("traits.md")]
 /// They are also read from text, and written, with the words of `#[relation(..)]`: see their
 /// [`FromStr`](core::str::FromStr). With the feature `serialize` that is how serde reads and writes them.
 ///

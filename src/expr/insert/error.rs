@@ -10,6 +10,16 @@ use thiserror::Error;
 /// Why [`insert_expr`](super::WorldExprExt::insert_expr) refused an expression.
 ///
 /// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::InsertExprError;
+/// # let mut world = World::new();
+/// # let ship = world.spawn_empty().id();
+/// let error = world.insert_expr(ship, "(DockedTo, Earth)").unwrap_err();
+/// assert!(matches!(error, InsertExprError::Expr(_)) && error.place().unwrap().column() == 2);
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InsertExprError {

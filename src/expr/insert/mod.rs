@@ -181,6 +181,22 @@ impl WorldExprExt for World {
 }
 
 /// Inserting what an expression names on one entity: see [`WorldExprExt::insert_expr`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::{EntityWorldMutExprExt, UnknownNames};
+/// # #[derive(Relation)]
+/// # struct Guards;
+/// # let mut world = World::new();
+/// # world.register_relation::<Guards>()?;
+/// let gate = world.spawn(Name::new("Gate")).id();
+/// let mut knight = world.spawn_empty();
+/// knight.insert_expr("(Guards, Gate)")?.insert_expr_with("Brave", UnknownNames::Spawn)?;
+/// let knight = knight.id();
+/// assert!(world.has_pair::<Guards>(knight, gate) && world.has_tag(knight, world.lookup("Brave")?));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait EntityWorldMutExprExt: sealed::Sealed + Sized {
     /// See [`WorldExprExt::insert_expr`].
     ///
@@ -232,6 +248,18 @@ pub trait EntityCommandsExprExt: sealed::Sealed {
     fn insert_expr(&mut self, expr: impl Into<String>) -> &mut Self;
 
     /// See [`WorldExprExt::insert_expr_with`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::{EntityCommandsExprExt, UnknownNames};
+    /// # let mut world = World::new();
+    /// # let ship = world.spawn_empty().id();
+    /// world.commands().entity(ship).insert_expr_with("Pirate", UnknownNames::Spawn);
+    /// world.flush();
+    /// assert!(world.has_tag(ship, world.lookup("Pirate")?));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[track_caller]
     fn insert_expr_with(&mut self, expr: impl Into<String>, unknown: UnknownNames) -> &mut Self;
 }

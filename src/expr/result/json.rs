@@ -93,6 +93,22 @@ impl<'a> RowSerializer<'a> {
     }
 
     /// Leaves the values of fields out.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_reflect::TypeRegistry;
+    /// # use bevy_relations::expr::{PairExpr, RowSerializer};
+    /// # let mut world = World::new();
+    /// # let burning = world.spawn(Name::new("Burning")).id();
+    /// # let kite = world.spawn(Name::new("Kite")).id();
+    /// # world.insert_tag(kite, burning)?;
+    /// let mut expr = PairExpr::parse("Burning")?.compile(&mut world)?;
+    /// let row = expr.first(&world)?.unwrap();
+    /// let json = serde_json::to_string(&RowSerializer::new(row, &TypeRegistry::new()).without_values())?;
+    /// assert!(json.starts_with(r#"{"this":"Kite""#) && !json.contains("value"));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[must_use]
     pub fn without_values(self) -> Self {
         Self { has_values: false, ..self }

@@ -25,6 +25,23 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 /// The id that a field was matched by: see [`Row::id`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::expr::{FieldId, PairExpr};
+/// # let mut world = World::new();
+/// let burning = world.spawn(Name::new("Burning")).id();
+/// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
+/// # let [ship, port] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_tag(ship, burning)?;
+/// world.insert_pair_by_id(ship, (docked_to, port))?;
+/// let mut expr = PairExpr::parse("Burning, (DockedTo, *)")?.compile(&mut world)?;
+/// let row = expr.first(&world)?.unwrap();
+/// assert_eq!(row.id(0), Some(FieldId::Entity(burning)));
+/// assert_eq!(row.id(1), Some(FieldId::Pair(PairId::new(docked_to, port))));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FieldId {
     /// A component; for a term about a field of one, the component that the field belongs to.
@@ -447,6 +464,24 @@ impl<'a> Row<'a> {
     }
 
     /// The value of the pair that a field was matched by.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// #[derive(Relation, PartialEq, Debug)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_relation::<Owes>()?;
+    /// # let bank = world.spawn_empty().id();
+    /// # world.spawn(Pair(Owes(5), bank));
+    /// let mut debts = PairExpr::parse("(Owes, $creditor)")?.compile(&mut world)?;
+    /// let row = debts.first(&world)?.unwrap();
+    /// assert_eq!(row.get_pair::<Owes>(0), Some(&Owes(5)));
+    /// assert!(row.vars().eq([("creditor", Some(bank))]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn get_pair<V: Send + Sync + 'static>(&self, field: usize) -> Option<&'a V> {
         let FieldId::Pair(pair) = self.id(field)? else { return None };
         let (relation, target) = pair.entities()?;

@@ -35,6 +35,25 @@ use bevy_ecs::{
 use core::{fmt, marker::PhantomData, mem::MaybeUninit, panic::Location};
 
 /// What a [`Pair`](struct@Pair) in a bundle can point to: an [`Entity`], or a type ([`TypeTarget`]).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::bundle::{PairTarget, TypeTarget};
+/// #[derive(Relation, Clone)]
+/// struct Begin;
+/// struct Home;
+///
+/// fn road(begin: impl PairTarget) -> impl Bundle {
+///     Pair(Begin, begin)
+/// }
+/// # let mut world = World::new();
+/// # let town = world.spawn_empty().id();
+/// let [a, b] = [world.spawn(road(town)).id(), world.spawn(road(TypeTarget(Home))).id()];
+/// assert!(world.has_pair::<Begin>(a, town));
+/// let home = world.entity_of::<Home>();
+/// assert!(world.has_pair::<Begin>(b, home));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the target of a pair in a bundle",
     label = "neither an entity nor a `TypeTarget`",

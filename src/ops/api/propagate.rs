@@ -37,7 +37,7 @@ use core::marker::PhantomData;
 /// Triggered once [`propagate_changes`](crate::WorldPairExt::propagate_changes) was called for `R` and `C`, at once
 /// after
 ///
-/// - `C` was inserted propagate, also in place of an old value;
+/// - `C` was inserted above, also in place of an old value;
 /// - the entity, or one above it, was linked to something below a holder;
 /// - another holder went, or the entity's own `C`, and this one is the next.
 ///
@@ -75,6 +75,27 @@ pub struct InsertedAbove<R: TraversableRelation, C: Component> {
 /// The other side of [`InsertedAbove`]. Both the component and the way are still there and readable. If there is
 /// another holder, `InsertedAbove` follows. The event is triggered more than once if several pairs on its way go at
 /// once, as they do when an entity on the way is despawned.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::event::RemovedAbove;
+/// #[derive(Component)]
+/// struct Armor(u32);
+/// #[derive(Resource, Default)]
+/// struct Lost(u32);
+///
+/// # let mut world = World::new();
+/// world.init_resource::<Lost>();
+/// world.propagate_changes::<IsA, Armor>();
+/// world.add_observer(|on: On<RemovedAbove<IsA, Armor>>, armor: Query<&Armor>, mut lost: ResMut<Lost>| {
+///     lost.0 += armor.get(on.holder).unwrap().0; // still there
+/// });
+/// let tank = world.spawn(Armor(5)).id();
+/// world.spawn(Pair(IsA, tank));
+/// world.entity_mut(tank).remove::<Armor>();
+/// assert_eq!(world.resource::<Lost>().0, 5);
+/// ```
 #[derive(EntityEvent)]
 pub struct RemovedAbove<R: TraversableRelation, C: Component> {
     /// The entity below.

@@ -14,6 +14,19 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 /// The position of an entity in a pair, in an [`InsertPairError`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::{InsertPairError, PairRole};
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.despawn(ben);
+/// let error = world.insert_pair(ann, Likes, ben).unwrap_err();
+/// assert!(matches!(error, InsertPairError::Dead { dead: PairRole::Target, .. }));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PairRole {
     /// The entity that has the pair.
@@ -114,6 +127,27 @@ impl fmt::Display for BrokenConstraint {
 
 /// What happened to a pair that breaks a constraint, as passed to Bevy's error handler: see
 /// [`check_constraints`](crate::WorldPairExt::check_constraints).
+///
+/// ```
+/// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};
+/// # use bevy_relations::{error::ConstraintError, prelude::*};
+/// #[derive(Component)]
+/// struct City;
+/// #[derive(Relation)]
+/// #[relation(target(City))]
+/// struct LivesIn;
+///
+/// fn report(error: BevyError, _: ErrorContext) {
+///     let Some(ConstraintError::Removed(broken)) = error.downcast_ref() else { panic!("{error}") };
+///     assert!(broken.required && broken.component.contains("City"));
+/// }
+/// # let mut world = World::new();
+/// # let [ann, sea] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_resource(FallbackErrorHandler(report));
+/// world.commands().entity(ann).insert_pair(LivesIn, sea);
+/// world.flush();
+/// assert_eq!(world.check_constraints(), 1);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ConstraintError {
@@ -128,6 +162,27 @@ pub enum ConstraintError {
 /// Why a pair was not inserted. Nothing has changed.
 ///
 /// In the book: [Errors explained](crate::book::errors).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::InsertPairError;
+/// #[derive(Relation)]
+/// #[relation(acyclic)]
+/// struct PartOf;
+///
+/// # let mut world = World::new();
+/// # let [mast, hull] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(mast, PartOf, hull)?;
+/// let error = world.insert_pair(hull, PartOf, mast).unwrap_err();
+/// match &error {
+///     InsertPairError::Cycle { pair, path } => {
+///         assert_eq!((pair.source_entity.entity(), path.entities().len()), (hull, 3));
+///     }
+///     error => panic!("{error}"),
+/// }
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum InsertPairError {
@@ -304,6 +359,20 @@ pub(crate) fn store_removed(world: &World, source: Entity, target: Entity) -> In
 }
 
 /// Pairs of a batch that were refused; the others were inserted. See [`insert_pairs`](crate::WorldPairExt::insert_pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.despawn(ben);
+/// let error = world.insert_pair_batch([(ann, Likes, cy), (ann, Likes, ben)]).unwrap_err();
+/// let (number, reason) = &error.refused[0];
+/// assert_eq!(*number, 1);
+/// assert!(reason.to_string().contains("not alive"), "{reason}");
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{}", refused_text(refused))]
 pub struct InsertPairsError {
@@ -402,6 +471,22 @@ impl DespawnError {
 }
 
 /// Why [`order_sources`](crate::WorldPairExt::order_sources) did not put the sources of a target in order. Nothing has changed.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::ReorderError;
+/// #[derive(Relation)]
+/// #[relation(ordered)]
+/// struct InQueue;
+///
+/// # let mut world = World::new();
+/// # let [ann, desk] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ann, InQueue, desk)?;
+/// let error = world.order_sources::<InQueue>(desk, &[]).unwrap_err();
+/// assert!(matches!(error, ReorderError::NotAPermutation { .. }));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ReorderError {

@@ -23,6 +23,25 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 /// A pair was inserted, or its value replaced. See [`PairInserted`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Owes(u32);
+/// # #[derive(Resource, Default)]
+/// # struct Log(Vec<(Entity, Entity, bool)>);
+/// # let mut world = World::new();
+/// # world.init_resource::<Log>();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.add_observer(|on: On<PairInserted<Owes>>, mut log: ResMut<Log>| {
+///     log.0.push((on.source, on.target, on.replaced));
+/// });
+/// world.insert_pair(ann, Owes(1), ben)?;
+/// world.insert_pair(ann, Owes(2), ben)?;
+/// assert_eq!(world.resource::<Log>().0, [(ann, ben, false), (ann, ben, true)]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(EntityEvent, Clone, Debug)]
 #[entity_event(trigger = EntityComponentsTrigger<'a>)]
 pub struct PairInsertedEvent {
@@ -80,6 +99,28 @@ pub enum RemovalCause {
 }
 
 /// What an observer of pairs listens to: a [`Relation`] type, or [`Wildcard`] for every relation.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{event::PairPattern, relation::Wildcard};
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// #[derive(Resource, Default)]
+/// struct Seen(u32);
+///
+/// fn count<P: PairPattern>(_: On<PairInserted<P>>, mut seen: ResMut<Seen>) {
+///     seen.0 += 1;
+/// }
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.init_resource::<Seen>();
+/// world.add_observer(count::<Likes>);
+/// world.add_observer(count::<Wildcard>);
+/// world.insert_pair(ann, Likes, ben)?;
+/// assert_eq!(world.resource::<Seen>().0, 2);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait PairPattern: Send + Sync + 'static {
     #[doc(hidden)]
     type Key: Bundle;

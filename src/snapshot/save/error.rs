@@ -9,6 +9,19 @@ use core::fmt;
 use thiserror::Error;
 
 /// Why [`to_saved`](crate::snapshot::PairSnapshot::to_saved) cannot save a snapshot.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::snapshot::*;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// let nameless = world.spawn_empty().id();
+/// world.insert_pair_by_id(ann, (nameless, ben))?;
+/// let error = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&mut world).unwrap_err();
+/// assert!(matches!(error, SaveError::Unnamed { .. }), "{error}");
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum SaveError {
@@ -87,6 +100,20 @@ impl fmt::Display for SavedPlace {
 }
 
 /// Why [`load`](super::SavedPairs::load) refused a save. No pair has changed; entities that were spawned for it were despawned again.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::snapshot::*;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// world.insert_pair_by_id(ann, (likes, ben))?;
+/// let saved = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&mut world)?;
+/// let error = saved.load(&mut World::new()).unwrap_err();
+/// assert!(matches!(error, LoadError::UnknownRelation { relation } if relation == "Likes"));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {

@@ -80,6 +80,27 @@ impl SavedPairs {
     /// [`load`](Self::load) with a function from the number of a saved entity to the entity of the world. If it returns
     /// `None`, an entity is spawned. It is not called for the entities of types and relations.
     ///
+    /// ```
+    /// # use bevy_app::prelude::*;
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, snapshot::*};
+    /// # let mut app = App::new();
+    /// # app.add_plugins(RelationsPlugin);
+    /// # let world = app.world_mut();
+    /// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+    /// let [ann, ben] = ["Ann", "Ben"].map(|name| world.spawn(Name::new(name)).id());
+    /// world.insert_pair_by_id(ann, (likes, ben))?;
+    /// let saved = PairSnapshot::take(world, PairFilter::all())?.to_saved(world)?;
+    /// world.clear_pairs();
+    /// // By their names, which are unique here.
+    /// let loaded = saved.load_with(world, |world, _number, entity| match entity {
+    ///     SavedEntity::Entity { name: Some(name), .. } => world.lookup_unique(name).ok(),
+    ///     _ => None,
+    /// })?;
+    /// assert!(loaded.spawned.is_empty() && world.has_pair_by_id(ann, (likes, ben)));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_with(

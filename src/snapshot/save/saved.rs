@@ -52,6 +52,26 @@ pub struct SaveId(pub u64);
 /// A pair is a tuple of source, target, and a value if there is one, as a map of its type path to it. Entities are
 /// named by their number in the list, also inside of values. The pairs of a symmetric relation are listed in both
 /// directions, with the value in one.
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, snapshot::*};
+/// # let mut app = App::new();
+/// # app.add_plugins(RelationsPlugin);
+/// # let world = app.world_mut();
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let ann = world.spawn((Name::new("Ann"), SaveId(1))).id();
+/// let ben = world.spawn((Name::new("Ben"), SaveId(2))).id();
+/// world.insert_pair_by_id(ann, (likes, ben))?;
+/// let saved: SavedPairs = PairSnapshot::take(world, PairFilter::all())?.to_saved(world)?;
+///
+/// world.clear_pairs();
+/// let LoadedPairs { entities, spawned, applied, .. } = saved.load(world)?;
+/// assert!(entities.contains(&ann) && spawned.is_empty());
+/// assert_eq!(applied.inserted, 1);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Default, Debug)]
 pub struct SavedPairs {
     /// The version of the program that wrote it.
