@@ -8,6 +8,16 @@ use bevy_ecs::entity::Entity;
 use core::fmt;
 
 /// One element of a [`PairId`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::id::Slot;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// assert_eq!((Slot::from(ann).entity(), Slot::Wildcard.entity()), (Some(ann), None));
+/// assert!(Slot::Entity(ann).matches(ann) && !Slot::Entity(ann).matches(ben));
+/// assert!(Slot::Wildcard.matches(ben) && Slot::Any.matches(ben));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Slot {
     /// This entity and no other.
@@ -64,6 +74,11 @@ impl fmt::Display for Slot {
 /// let whatever_is_liked = PairId::new(likes, Slot::Wildcard);
 /// assert!(whatever_is_liked.matches(exact));
 /// assert!(!exact.is_wildcard() && whatever_is_liked.is_wildcard());
+/// assert_eq!(whatever_is_liked, PairId::with_relation(likes));
+/// assert_eq!(PairId::with_target(alice).entities(), None);
+/// assert_eq!((exact.entities(), exact.target().entity()), (Some((likes, alice)), Some(alice)));
+/// assert_eq!(PairId::from((likes, alice)).relation(), Slot::Entity(likes));
+/// assert!(PairId::ALL.matches(exact));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PairId {

@@ -86,7 +86,9 @@ use tracking::TrackedIslands;
 /// )?;
 /// assert_eq!(short, 1);
 /// let grids = world.islands::<WiredTo>()?;
-/// assert_eq!((grids.len(), grids.size(grids.island(lamp).unwrap())), (1, 3));
+/// let grid = grids.island(lamp).unwrap();
+/// assert_eq!((grids.len(), grids.size(grid), grids.members(grid).len()), (1, 3, 3));
+/// assert!(grids.same(plant, lamp) && grids.contains(grid) && !grids.is_empty());
 /// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, Copy)]

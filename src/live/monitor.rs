@@ -20,6 +20,29 @@ use thiserror::Error;
 const MAX_ROUNDS: usize = 64;
 
 /// A row that has entered or left.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::live::MovedRow;
+/// #[derive(Relation)]
+/// struct DockedTo;
+/// #[derive(Resource, Default)]
+/// struct Log(Vec<(Option<Entity>, Option<Entity>)>);
+///
+/// # let mut world = World::new();
+/// # world.init_resource::<Log>();
+/// # world.register_relation::<DockedTo>()?;
+/// # let [ship, port] = [(); 2].map(|()| world.spawn_empty().id());
+/// let note = |world: &mut World, row: &MovedRow| {
+///     world.resource_mut::<Log>().0.push((row.this(), row.var("port")));
+/// };
+/// world.observe_expr(&PairExpr::parse("(DockedTo, $port)")?, note, |_, _| {})?;
+/// world.insert_pair(ship, DockedTo, port)?;
+/// world.update_live()?;
+/// assert_eq!(world.resource::<Log>().0, [(Some(ship), Some(port))]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MovedRow {
     this: Option<Entity>,

@@ -93,6 +93,26 @@ impl EndConstraint {
     }
 
     /// [`with`](Self::with) for a component of the world that has no Rust type.
+    ///
+    /// ```
+    /// # use bevy_ecs::{component::ComponentDescriptor, prelude::*};
+    /// # use bevy_relations::{prelude::*, relation::EndConstraint};
+    /// # #[derive(Component)]
+    /// # struct City;
+    /// # #[derive(Component)]
+    /// # struct Ruin;
+    /// # let mut world = World::new();
+    /// # let [ann, rome, troy] = [(); 3].map(|()| world.spawn_empty().id());
+    /// let [city, ruin] = [world.register_component::<City>(), world.register_component::<Ruin>()];
+    /// let traits = RelationTraits::new().target(EndConstraint::with_id(city)).target(EndConstraint::without_id(ruin));
+    /// let lives_in = world.spawn_relation("LivesIn", traits)?;
+    /// # world.entity_mut(rome).insert(City);
+    /// # world.entity_mut(troy).insert((City, Ruin));
+    /// world.insert_pair_by_id(ann, (lives_in, rome))?;
+    /// assert!(world.insert_pair_by_id(ann, (lives_in, troy)).is_err());
+    /// # let _ = ComponentDescriptor::new::<City>;
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[must_use]
     pub fn with_id(component: ComponentId) -> Self {
         Self { component: ConstraintComponent::Id(component), is_required: true, make_default: None }

@@ -45,6 +45,12 @@ impl fmt::Display for RelationPath {
 }
 
 /// Two declared traits that cannot both hold, in a [`TraitsError`].
+///
+/// ```
+/// # use bevy_relations::{error::ParseTraitsError, prelude::*};
+/// let Err(ParseTraitsError::Conflict(conflict)) = "symmetric, acyclic".parse::<RelationTraits>() else { panic!() };
+/// assert_eq!((conflict.first, conflict.second), ("symmetric", "acyclic"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub struct TraitConflict {
     /// One of the two, as spelled in `#[relation(..)]`.

@@ -69,6 +69,20 @@ impl fmt::Display for Invariant {
 }
 
 /// A broken invariant, found by [`check_pairs`](crate::WorldPairExt::check_pairs): a bug in this crate.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # let mut world = World::new();
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(ann, Likes, ben)?;
+/// if let Err(broken) = world.check_pairs() {
+///     panic!("please report: {:?} of {}: {}", broken.invariant, broken.relation, broken.detail);
+/// }
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("invariant {invariant} is broken in {relation}: {detail}")]
 pub struct PairInvariantError {

@@ -268,6 +268,7 @@ impl<R: KeyedRelation> Pairs<'_, '_, R> {
     /// # let look = move |bar: Pairs<Carries>| {
     /// let (stack, carries) = bar.get_by_key(player, &3).unwrap();
     /// assert_eq!((stack, carries.count), (arrows, 12));
+    /// assert_eq!(bar.target_by_key(player, &3), Some(arrows));
     /// assert!(bar.get_by_key(player, &4).is_none());
     /// # };
     /// # world.run_system_once(look).unwrap();

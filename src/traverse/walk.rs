@@ -88,6 +88,14 @@ impl FusedIterator for AncestorIter<'_, '_> {}
 /// assert_eq!(below, [(child, 1), (grandchild, 2)]);
 /// let above: Vec<_> = tree.all_ancestors(grandchild).at_most(1).collect();
 /// assert_eq!(above, [(child, 1)]);
+/// let too_deep = tree.descendants(root).max_depth(1).find_map(Result::err).unwrap();
+/// assert_eq!(too_deep.entity, grandchild);
+///
+/// // Nothing below the first.
+/// let mut walk = tree.descendants(root);
+/// assert_eq!(walk.next(), Some((child, 1)));
+/// walk.prune();
+/// assert_eq!(walk.next(), None);
 /// ```
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,

@@ -266,6 +266,7 @@ impl CompiledExpr {
 ///
 /// let in_oslo = ships.group(&world, oslo.to_bits())?;
 /// assert!(in_oslo.iter().all(|row| world.has_pair::<DockedTo>(row.this().unwrap(), oslo)));
+/// assert!(!in_oslo.is_empty() && in_oslo.id() == oslo.to_bits());
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 #[derive(Clone)]

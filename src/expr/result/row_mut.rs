@@ -147,7 +147,7 @@ fn access<'a>(declared: Option<&'a DeclaredAccess<'a, 'a>>, world: Option<&'a Wo
 /// let ship = world.spawn(Fuel(3)).id();
 /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
 /// ships.for_each_mut(&mut world, |mut row| {
-///     assert_eq!(row.this(), Some(ship));
+///     assert_eq!((row.this(), row.var("this")), (Some(ship), Some(ship)));
 ///     row.get_mut::<Fuel>(0).unwrap().0 -= 1;
 /// })?;
 /// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 2);

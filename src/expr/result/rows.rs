@@ -334,6 +334,25 @@ impl<'a> Row<'a> {
     }
 
     /// Number of fields, as in [`CompiledExpr::field_count`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// # #[derive(Component)]
+    /// # struct Ship;
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Ship>("Ship");
+    /// let ship = world.spawn(Ship).id();
+    /// let gun = world.spawn(ChildOf(ship)).id();
+    /// let mut expr = PairExpr::parse("(ChildOf, $x), Ship(up ChildOf)")?.compile(&mut world)?;
+    /// let x = expr.var_id("x").unwrap();
+    /// let row = expr.first(&world)?.unwrap();
+    /// assert_eq!((row.this(), row.var_by_id(x), row.field_count()), (Some(gun), Some(ship), 2));
+    /// assert_eq!((row.source(0), row.source(1)), (Some(gun), Some(ship)));
+    /// assert!(row.is_own(0) && !row.is_own(1) && row.group() == 0);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn field_count(&self) -> usize {
         self.executor.query().fields.len()
     }

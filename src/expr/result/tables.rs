@@ -253,6 +253,36 @@ impl Steady {
 /// assert_eq!(empty.len(), 1);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
+///
+/// What differs from row to row, and what the rows have in common:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::PairExpr, prelude::*};
+/// #[derive(Component)]
+/// struct Fuel(f32);
+/// #[derive(Component)]
+/// struct Price(u32);
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// # let mut world = World::new();
+/// # world.register_component_name::<Fuel>("Fuel").register_component_name::<Price>("Price");
+/// # world.register_relation::<DockedTo>()?;
+/// # let market = world.spawn((Name::new("Market"), Price(3))).id();
+/// # let ports = [(); 2].map(|()| world.spawn_empty().id());
+/// # world.spawn_batch_with_pair(ports.map(|port| (Fuel(1.0), DockedTo, port)));
+/// let mut ships = PairExpr::parse("Fuel, Price(Market), (DockedTo, $port)")?.compile(&mut world)?;
+/// let mut seen = Vec::new();
+/// ships.for_each_table(&world, |table| {
+///     assert!(!table.is_empty() && table.is_set(0) && table.is_own(0) && !table.is_own(1));
+///     assert_eq!((table.source(1), table.shared::<Price>(1).unwrap().0), (Some(market), 3));
+///     seen.extend(table.var("port").flatten());
+///     assert!(table.rows().all(|row| row.this().is_some()));
+/// })?;
+/// assert_eq!(seen, ports);
+/// # Ok::<(), bevy_ecs::error::BevyError>(())
+/// ```
 #[derive(Clone)]
 pub struct RowTable<'a> {
     expr: &'a CompiledExpr,

@@ -177,6 +177,27 @@ enum Walk<'w, 's> {
 }
 
 /// Goes over the pairs of a [`PairQuery`](crate::PairQuery): an iterator if the data is read-only.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// struct Feeds;
+/// #[derive(Component)]
+/// struct Stock(u32);
+///
+/// fn feed(mut query: PairQuery<Feeds, &mut Stock>) {
+///     let mut feeding = query.iter_lending();
+///     while let Some((mut stock, ..)) = feeding.fetch_next() {
+///         stock.0 -= 1;
+///     }
+/// }
+/// # let mut world = World::new();
+/// # let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let farmer = world.spawn((Stock(5), pairs![(Feeds, a), (Feeds, b)])).id();
+/// world.run_system_cached(feed).unwrap();
+/// assert_eq!(world.get::<Stock>(farmer).unwrap().0, 3);
+/// ```
 pub struct PairIter<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,

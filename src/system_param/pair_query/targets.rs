@@ -200,6 +200,32 @@ struct Next<'w, 's, S: QueryData, T: QueryData> {
 }
 
 /// Iterates over the sources of one target: their data, and the pairs. See [`PairQuery::for_each_target`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct StoredIn;
+/// #[derive(Component)]
+/// struct Weight(u32);
+/// #[derive(Component)]
+/// struct Load(u32);
+///
+/// fn weigh(mut stored: PairQuery<StoredIn, &Weight, &mut Load>) {
+///     stored.for_each_target(|mut load, items| {
+///         let chest = items.target();
+///         load.0 = items.filter(|(_, edge)| edge.target == chest).map(|(weight, _)| weight.0).sum();
+///     });
+/// }
+/// # let mut world = World::new();
+/// # let chest = world.spawn(Load(0)).id();
+/// # for weight in [1, 2] {
+/// #     world.spawn((Weight(weight), Pair(StoredIn, chest)));
+/// # }
+/// world.run_system_cached(weigh).unwrap();
+/// assert_eq!(world.get::<Load>(chest).unwrap().0, 3);
+/// ```
 pub struct TargetSources<'w, 's, R, S, F = ()>
 where
     R: Relation,
