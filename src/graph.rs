@@ -109,6 +109,20 @@ impl<'g, W> RelationGraph<'g, W> {
     }
 
     /// Whether the entity is a node: has a pair of the relation, or is the target of one. Constant time.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::graph::RelationGraph;
+    /// # #[derive(Relation)]
+    /// # struct RoadTo;
+    /// # let mut world = World::new();
+    /// # let [rome, capua, island] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(rome, RoadTo, capua)?;
+    /// let graph = RelationGraph::new(&world.pairs::<RoadTo>());
+    /// assert!(graph.contains(capua) && !graph.contains(island));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn contains(&self, entity: Entity) -> bool {
         self.numbers.contains_key(&entity)
     }
@@ -125,6 +139,24 @@ impl<W> fmt::Debug for RelationGraph<'_, W> {
 }
 
 /// A pair, as an edge of a [`RelationGraph`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::graph::{Edge, RelationGraph};
+/// # use petgraph::visit::IntoEdges;
+/// #[derive(Relation)]
+/// struct RoadTo(u32);
+///
+/// # let mut world = World::new();
+/// # let [rome, capua] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair(rome, RoadTo(132), capua)?;
+/// let roads = world.pairs::<RoadTo>();
+/// let graph = RelationGraph::with_weights(&roads, |from, to| roads.get(from, to).unwrap().0);
+/// let Edge { source, target, weight, .. } = graph.edges(rome).next().unwrap();
+/// assert_eq!((source, target, weight), (rome, capua, 132));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Edge<W> {
     /// The source of the pair.

@@ -169,7 +169,8 @@ fn update_monitors(world: &mut World) -> Result<(), BevyError> {
     Ok(world.update_live()?)
 }
 
-/// Registering Bevy relationships as relations, on an [`App`] or [`World`]: see [`adopt_relationship`](Self::adopt_relationship).
+/// Registering Bevy relationships as relations, on an [`App`] or [`World`]: the example is at
+/// [`adopt_relationship`](Self::adopt_relationship).
 pub trait AdoptRelationshipExt: Sized {
     /// Makes a Bevy relationship component take part as a relation: exclusive, `Despawn` on the despawn of a
     /// target if it is a linked spawn, and traversable unless it allows an entity to point to itself.

@@ -33,6 +33,26 @@ mod sealed {
 
 /// What [`Inherited`] can read: a component, as `&C` or `Ref<C>`, and the pairs of a relation, as [`Target<R>`](Target)
 /// or [`Targets<R>`](Targets).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{query::{Inherited, Target, Targets}, relation::OnInstantiate};
+/// # #[derive(Component)]
+/// # struct Defense(u32);
+/// #[derive(Relation)]
+/// #[relation(on_instantiate = Inherit)]
+/// struct BuiltBy;
+///
+/// fn ships(ships: Query<(Option<Inherited<Ref<Defense>>>, Inherited<Targets<BuiltBy>>)>) -> usize {
+///     ships.iter().map(|(_, builders)| builders.count()).sum()
+/// }
+/// # let mut world = World::new();
+/// # let yard = world.spawn_empty().id();
+/// # let frigate = world.spawn(Pair(BuiltBy, yard)).id();
+/// # world.spawn(Pair(IsA, frigate));
+/// assert_eq!(world.run_system_cached(ships).unwrap(), 2);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be inherited",
     label = "not a component and not the targets of a relation",

@@ -95,7 +95,7 @@ impl EndConstraint {
     /// [`with`](Self::with) for a component of the world that has no Rust type.
     ///
     /// ```
-    /// # use bevy_ecs::{component::ComponentDescriptor, prelude::*};
+    /// # use bevy_ecs::prelude::*;
     /// # use bevy_relations::{prelude::*, relation::EndConstraint};
     /// # #[derive(Component)]
     /// # struct City;
@@ -110,7 +110,6 @@ impl EndConstraint {
     /// # world.entity_mut(troy).insert((City, Ruin));
     /// world.insert_pair_by_id(ann, (lives_in, rome))?;
     /// assert!(world.insert_pair_by_id(ann, (lives_in, troy)).is_err());
-    /// # let _ = ComponentDescriptor::new::<City>;
     /// # Ok::<(), BevyError>(())
     /// ```
     #[must_use]

@@ -71,6 +71,18 @@ pub trait KeyedRelation: Relation {
     type Key: Eq + Send + Sync + 'static;
 
     /// The key of a pair with this value.
+    ///
+    /// ```
+    /// # use bevy_relations::{prelude::*, relation::KeyedRelation};
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Carries {
+    ///     slot: u8,
+    ///     count: u32,
+    /// }
+    /// let carries = Carries { slot: 3, count: 12 };
+    /// assert_eq!((carries.key(), carries.count), (&3, 12));
+    /// ```
     fn key(&self) -> &Self::Key;
 
     /// How expressions read a key.

@@ -54,6 +54,22 @@ impl PairSnapshot {
     /// Of a relation in which no pair was inserted or removed, only the values that were written since are copied. If
     /// nothing has changed, no memory is allocated, unless there are adopted relationships with further fields.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::snapshot::*;
+    /// # #[derive(Relation)] struct Likes;
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let mut last = PairSnapshot::take(&mut world, PairFilter::all())?;
+    /// assert!(last.is_empty());
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// last.update(&mut world)?;
+    /// world.remove_pair::<Likes>(ann, ben);
+    /// assert_eq!(last.apply(&mut world)?.inserted, 1);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`take`](Self::take); then the snapshot is empty. It is, too, after a panic while a value was copied.
     ///

@@ -502,6 +502,18 @@ impl RelationTraits {
     }
 
     /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let owes = world.spawn_relation("Owes", RelationTraits::new().data::<u32>())?;
+    /// world.insert_pair_value_by_id(ann, (owes, ben), 5_u32)?;
+    /// assert_eq!(world.pair_value_by_id::<u32>(ann, (owes, ben)), Some(&5));
+    /// assert!(world.insert_pair_by_id(ben, (owes, ann)).is_err(), "the value is missing");
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[must_use]
     pub fn data<T: Clone + Send + Sync + 'static>(mut self) -> Self {
         self.set_data(&TypedColumn::<T, Cloned>::NEW);

@@ -24,6 +24,22 @@ use core::{cmp::Reverse, fmt};
 impl PairExpr {
     /// Finds out what the names mean in a world, and how to evaluate the expression there.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::{ExprErrorKind, PairExpr};
+    /// # let mut world = World::new();
+    /// let docked = PairExpr::parse("(DockedTo, Oslo)")?;
+    /// let error = docked.compile(&mut world).unwrap_err();
+    /// assert_eq!(error.kind(), ExprErrorKind::UnknownName);
+    ///
+    /// let docked_to = world.spawn_relation("DockedTo", RelationTraits::new())?;
+    /// let oslo = world.spawn(Name::new("Oslo")).id();
+    /// world.spawn_empty().insert_pair_by_id((docked_to, oslo))?;
+    /// assert_eq!(docked.compile(&mut world)?.count(&world)?, 1);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
     pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {

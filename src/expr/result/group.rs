@@ -102,7 +102,7 @@ impl CompiledExpr {
     }
 
     /// Puts rows into groups by the target that `$this` has in a relation, the first if it has several. The number of
-    /// a group is [`Entity::to_bits`], or 0 for those without a target.
+    /// a group is [`Entity::to_bits`], or 0 for those without a target. [`RowGroup`] has an example.
     ///
     /// Group 0 comes first, then the others in the order of their targets: by index, and then by generation, ascending.
     /// What is sorted is sorted within each.

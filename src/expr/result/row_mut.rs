@@ -30,6 +30,21 @@ impl CompiledExpr {
     /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
     /// depends on it. To write many own fields, [`for_each_table_mut`](Self::for_each_table_mut) is cheaper.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// # #[derive(Component)]
+    /// # struct Fuel(u32);
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel");
+    /// # world.spawn_batch([Fuel(3), Fuel(4)]);
+    /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+    /// ships.for_each_mut(&mut world, |mut row| row.get_mut::<Fuel>(0).unwrap().0 -= 1)?;
+    /// assert_eq!(world.query::<&Fuel>().iter(&world).map(|fuel| fuel.0).sum::<u32>(), 5);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn for_each_mut(

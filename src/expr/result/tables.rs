@@ -77,6 +77,25 @@ impl CompiledExpr {
 
     /// [`for_each_table`](Self::for_each_table), through which own fields can be written.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::expr::PairExpr;
+    /// # #[derive(Component)]
+    /// # struct Fuel(u32);
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Fuel>("Fuel");
+    /// # world.spawn_batch([Fuel(3), Fuel(4)]);
+    /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+    /// ships.for_each_table_mut(&mut world, |mut table| {
+    ///     for fuel in table.slice_mut::<Fuel>(0).unwrap() {
+    ///         fuel.0 -= 1;
+    ///     }
+    /// })?;
+    /// assert_eq!(world.query::<&Fuel>().iter(&world).map(|fuel| fuel.0).sum::<u32>(), 5);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
     pub fn for_each_table_mut(

@@ -105,6 +105,13 @@ impl PairExpr {
     }
 
     /// Starts an expression that is put together by calls.
+    ///
+    /// ```
+    /// # use bevy_relations::expr::PairExpr;
+    /// let built = PairExpr::builder().expr("Ship").expr("!(DockedTo, *)").build()?;
+    /// assert_eq!(built.text(), "Ship, !(DockedTo, *)");
+    /// # Ok::<(), bevy_relations::expr::ExprError>(())
+    /// ```
     pub fn builder() -> PairExprBuilder {
         PairExprBuilder::default()
     }

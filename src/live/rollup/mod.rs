@@ -68,6 +68,28 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> Rollup<R, V, F> {
     }
 
     /// The result for the entity together with everything below it.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::live::*;
+    /// #[derive(Component)]
+    /// struct Weight(u64);
+    ///
+    /// impl RollupValue for Weight {
+    ///     type Value = u64;
+    ///     fn rollup_value(&self) -> u64 { self.0 }
+    /// }
+    ///
+    /// # let mut world = World::new();
+    /// world.add_rollup::<ChildOf, Weight, Sum>()?;
+    /// let tank = world.spawn(Weight(40)).id();
+    /// world.spawn((Weight(9), ChildOf(tank)));
+    /// world.update_rollups();
+    /// let load = world.get::<Rollup<ChildOf, Weight, Sum>>(tank).unwrap();
+    /// assert_eq!((load.get(), load.with_own()), (&9, &49));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn with_own(&self) -> &F::Output {
         &self.total
     }

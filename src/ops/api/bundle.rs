@@ -297,6 +297,21 @@ where
 }
 
 /// Several pairs as one bundle, made by [`pairs!`](crate::pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::bundle::{PairList, PairsBundle};
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// fn spawn<L: PairList>(world: &mut World, pairs: PairsBundle<L>) -> Entity {
+///     world.spawn((Name::new("Bob"), pairs)).id()
+/// }
+/// # let mut world = World::new();
+/// # let [ann, cy] = [(); 2].map(|()| world.spawn_empty().id());
+/// let bob = spawn(&mut world, pairs![(Likes, ann), (Likes, cy)]);
+/// assert!(world.pairs::<Likes>().targets(bob).eq([ann, cy]));
+/// ```
 pub struct PairsBundle<L: PairList>(#[doc(hidden)] pub L);
 
 /// A tuple of [`Pair`](struct@Pair)s.

@@ -84,6 +84,23 @@ impl fmt::Display for AttemptedPair {
 
 /// An end of a pair lacks a component that it must have, or has one that it must not have: see
 /// [`RelationTraits::source`](crate::RelationTraits::source).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::error::InsertPairError;
+/// #[derive(Component)]
+/// struct City;
+/// #[derive(Relation)]
+/// #[relation(target(City))]
+/// struct LivesIn;
+///
+/// # let mut world = World::new();
+/// # let [ann, sea] = [(); 2].map(|()| world.spawn_empty().id());
+/// let Err(InsertPairError::Constraint(broken)) = world.insert_pair(ann, LivesIn, sea) else { panic!() };
+/// assert_eq!((broken.pair.source_entity.entity(), broken.pair.target.entity()), (ann, sea));
+/// assert!(broken.required && broken.component.ends_with("City"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BrokenConstraint {

@@ -57,6 +57,26 @@ pub struct PairInsertedEvent {
 }
 
 /// A pair is about to be removed. See [`PairRemoved`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::event::RemovalCause;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # #[derive(Resource, Default)]
+/// # struct Log(Vec<(Entity, Entity, RemovalCause)>);
+/// # let mut world = World::new();
+/// # world.init_resource::<Log>();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.add_observer(|on: On<PairRemoved<Likes>>, mut log: ResMut<Log>| {
+///     log.0.push((on.source, on.target, on.cause));
+/// });
+/// world.insert_pair(ann, Likes, ben)?;
+/// world.despawn(ann);
+/// assert_eq!(world.resource::<Log>().0, [(ann, ben, RemovalCause::SourceDespawned)]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(EntityEvent, Clone, Debug)]
 #[entity_event(trigger = EntityComponentsTrigger<'a>)]
 pub struct PairRemovedEvent {

@@ -79,6 +79,22 @@ pub enum SaveError {
 }
 
 /// Where something is in a save, in a [`LoadError`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::snapshot::*;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// world.insert_pair_by_id(ann, (likes, ben))?;
+/// let mut saved = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&mut world)?;
+/// // A file that was damaged.
+/// saved.relations[0].pairs[0].target = 7;
+/// let Err(LoadError::NoSuchEntity { place, .. }) = saved.load(&mut world) else { panic!() };
+/// assert!(place.to_string().contains("Likes"), "{place}");
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SavedPlace {
     /// The relation, as the save calls it.
