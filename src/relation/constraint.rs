@@ -72,6 +72,22 @@ impl EndConstraint {
 
     /// As [`with`](Self::with), with a default that is inserted if the relation asks for that:
     /// [`OnMissing::Insert`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::relation::{EndConstraint, OnMissing};
+    /// #[derive(Component, Default)]
+    /// struct City;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, rome] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let traits = RelationTraits::new().target(EndConstraint::with_default::<City>()).on_missing(OnMissing::Insert);
+    /// let lives_in = world.spawn_relation("LivesIn", traits)?;
+    /// world.insert_pair_by_id(ann, (lives_in, rome))?;
+    /// assert!(world.entity(rome).contains::<City>());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[must_use]
     pub fn with_default<C: Component + Default>() -> Self {
         // A default that panics does so before anything is inserted.

@@ -554,6 +554,18 @@ impl RelationTraits {
     }
 
     /// Pairs of this run-time relation carry a value that is known by reflection only.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, relation::ReflectedData};
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let trusts = world.spawn_relation("Trusts", RelationTraits::new().reflected_data())?;
+    /// world.insert_pair_value_by_id(ann, (trusts, ben), ReflectedData(Box::new(0.5_f32)))?;
+    /// let value = world.pair_value_by_id::<ReflectedData>(ann, (trusts, ben)).unwrap();
+    /// assert_eq!(value.0.try_downcast_ref::<f32>(), Some(&0.5));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[cfg(feature = "bevy_reflect")]
     #[must_use]
     pub fn reflected_data(mut self) -> Self {

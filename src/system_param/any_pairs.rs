@@ -234,6 +234,20 @@ impl<'w, 's> IntoIterator for &AnyPairs<'w, 's> {
 }
 
 /// Iterator over the pairs of all relations, as source, relation and target: see [`AnyPairs::iter`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let likes = world.register_relation::<Likes>()?;
+/// world.insert_pair(ann, Likes, ben)?;
+/// let mut all = world.any_pairs().iter();
+/// assert_eq!((all.next(), all.next()), (Some((ann, likes, ben)), None));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct AnyPairsIter<'w, 's>(Option<(&'w PairStore, SelectIter<'w, 's>)>);
 
 impl Iterator for AnyPairsIter<'_, '_> {

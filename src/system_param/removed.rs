@@ -105,6 +105,23 @@ impl<R: Relation> RemovedPairs<'_, '_, R> {
 }
 
 /// Iterator over pairs that were removed, as `(source, target)`. See [`RemovedPairs::read`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_ecs::system::SystemState;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let mut state: SystemState<RemovedPairs<Likes>> = SystemState::new(&mut world);
+/// world.insert_pair(ann, Likes, ben)?;
+/// world.remove_pair::<Likes>(ann, ben);
+/// # let mut removed = state.get(&world)?;
+/// let pairs: Vec<(Entity, Entity)> = removed.read().collect();
+/// assert_eq!(pairs, [(ann, ben)]);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct RemovedPairIter<'a> {
     changes: core::slice::Iter<'a, Change>,
     cursor: &'a mut Cursor,

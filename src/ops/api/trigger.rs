@@ -20,6 +20,30 @@ use thiserror::Error;
 
 /// An event that can go along a relation: one with `#[entity_event(propagate)]`, whatever it propagates along on
 /// its own. See [`trigger_along`](crate::WorldPairExt::trigger_along).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{event::PropagatedEvent, traverse::Direction};
+/// #[derive(EntityEvent)]
+/// #[entity_event(propagate)]
+/// struct Alarm {
+///     entity: Entity,
+/// }
+/// #[derive(Resource, Default)]
+/// struct Heard(u32);
+///
+/// fn below(world: &mut World, event: impl PropagatedEvent) {
+///     world.trigger_along::<ChildOf>(event, Direction::Sources);
+/// }
+/// # let mut world = World::new();
+/// world.init_resource::<Heard>();
+/// world.add_observer(|_: On<Alarm>, mut heard: ResMut<Heard>| heard.0 += 1);
+/// let ship = world.spawn_empty().id();
+/// world.spawn(ChildOf(ship));
+/// below(&mut world, Alarm { entity: ship });
+/// assert_eq!(world.resource::<Heard>().0, 2);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event that propagates",
     note = "consider annotating `{Self}` with `#[derive(EntityEvent)]` and `#[entity_event(propagate)]`"

@@ -116,6 +116,21 @@ pub struct SavedRelation {
 }
 
 /// A pair of a [`SavedRelation`], with the numbers of its ends.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::snapshot::*;
+/// # let mut world = World::new();
+/// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// # world.insert_pair_by_id(ann, (likes, ben))?;
+/// let saved = PairSnapshot::take(&mut world, PairFilter::none().relation_id(likes))?.to_saved(&mut world)?;
+/// let likes = &saved.relations[0];
+/// assert_eq!((likes.name.as_str(), likes.pairs.len()), ("Likes", 1));
+/// assert!(likes.pairs[0].source != likes.pairs[0].target && likes.pairs[0].value.is_none());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Debug)]
 pub struct SavedPair {
     /// The source.

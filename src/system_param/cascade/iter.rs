@@ -13,6 +13,24 @@ use bevy_ecs::{
 
 /// Iterator over the data of entities, parents before children or the other way round. See
 /// [`CascadeQuery::iter_mut`] and [`CascadeQuery::iter_desc`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Component)]
+/// struct Level(u32);
+///
+/// fn number(mut tree: CascadeQuery<ChildOf, &mut Level>) {
+///     for (at, mut level) in tree.iter_mut().enumerate() {
+///         level.0 = at as u32;
+///     }
+/// }
+/// # let mut world = World::new();
+/// let root = world.spawn(Level(0)).id();
+/// let child = world.spawn((Level(0), ChildOf(root))).id();
+/// world.run_system_cached(number).unwrap();
+/// assert_eq!(world.get::<Level>(child).unwrap().0, 1);
+/// ```
 pub struct CascadeIter<'a, D: IterQueryData + 'static, F: QueryFilter + 'static> {
     visitor: Visitor<'a, 'a, D, F, VisitAll>,
     levels: &'a mut Levels,

@@ -43,6 +43,22 @@ impl<'w, P: ReadOnlyQueryData + 'static> Relatives<'_, 'w, P> {
 
 /// Iterator over the data of the parents or of the children of an entity. See
 /// [`CascadeQuery::for_each_with_parents`] and [`CascadeQuery::for_each_desc`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Component)]
+/// struct Count(usize);
+///
+/// fn count(mut tree: CascadeQuery<ChildOf, &mut Count, &Count>) {
+///     tree.for_each_desc(|mut count, children| count.0 = 1 + children.map(|child| child.0).sum::<usize>());
+/// }
+/// # let mut world = World::new();
+/// let root = world.spawn(Count(0)).id();
+/// world.spawn((Count(0), ChildOf(root)));
+/// world.run_system_cached(count).unwrap();
+/// assert_eq!(world.get::<Count>(root).unwrap().0, 2);
+/// ```
 pub struct CascadeItems<'a, 'w, P: ReadOnlyQueryData + 'static, I> {
     relatives: Relatives<'a, 'w, P>,
     entities: I,

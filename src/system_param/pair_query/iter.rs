@@ -315,6 +315,24 @@ where
 }
 
 /// Iterates over the pairs of an exclusive relation. See [`PairQuery::iter_mut`](crate::PairQuery::iter_mut).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Component)]
+/// struct Heat(u32);
+///
+/// fn warm(mut rooms: PairQuery<ChildOf, &mut Heat, &Name>) {
+///     for (mut heat, _, _house) in rooms.iter_mut() {
+///         heat.0 += 1;
+///     }
+/// }
+/// # let mut world = World::new();
+/// let house = world.spawn(Name::new("house")).id();
+/// let room = world.spawn((Heat(0), ChildOf(house))).id();
+/// world.run_system_cached(warm).unwrap();
+/// assert_eq!(world.get::<Heat>(room).unwrap().0, 1);
+/// ```
 pub struct PairIterMut<'w, 's, R, S, T = (), F = (), TF = ()>(PairIter<'w, 's, R, S, T, F, TF>)
 where
     R: ExclusiveRelation,

@@ -123,6 +123,25 @@ impl Walk<'_> {
 }
 
 /// Goes over the targets of a [`PairQuery`]. See [`PairQuery::iter_targets_lending`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// #[derive(Component)]
+/// struct Rooms(usize);
+///
+/// fn count(mut rooms: PairQuery<ChildOf, (), &mut Rooms>) {
+///     let mut houses = rooms.iter_targets_lending();
+///     while let Some((mut house, rooms)) = houses.fetch_next() {
+///         house.0 = rooms.count();
+///     }
+/// }
+/// # let mut world = World::new();
+/// let house = world.spawn(Rooms(0)).id();
+/// world.spawn_batch([ChildOf(house), ChildOf(house)]);
+/// world.run_system_cached(count).unwrap();
+/// assert_eq!(world.get::<Rooms>(house).unwrap().0, 2);
+/// ```
 pub struct PairTargetIter<'w, 's, R, S, T, F = (), TF = ()>
 where
     R: Relation,
