@@ -108,7 +108,7 @@ fn with_plugin(app: &mut App) -> &mut World {
 /// let mut app = App::new();
 /// app.add_plugins(RelationsPlugin).add_rollup::<ChildOf, Soldier, Count>();
 /// # app.init_resource::<Largest>();
-/// // Sees the numbers of this frame.
+/// // Reads the numbers of this frame.
 /// app.add_systems(PostUpdate, rank.after(RelationsSystems::Rollups));
 /// # let army = app.world_mut().spawn_empty().id();
 /// # app.world_mut().spawn((Soldier, ChildOf(army)));

@@ -58,13 +58,13 @@ pub struct Siblings<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(Phan
 /// #[derive(Component)]
 /// struct Noise(u32);
 ///
-/// fn hear(rooms: Query<(Entity, Siblings<ChildOf, &Noise>)>) -> Vec<(Entity, u32)> {
-///     rooms.iter().map(|(room, others)| (room, others.map(|noise| noise.0).sum())).collect()
+/// fn noise(rooms: Query<(Entity, Siblings<ChildOf, &Noise>)>) -> Vec<(Entity, u32)> {
+///     rooms.iter().map(|(room, others)| (room, others.map(|other| other.0).sum())).collect()
 /// }
 /// # let mut world = World::new();
 /// # let house = world.spawn_empty().id();
 /// # let [hall, attic] = [5, 1].map(|noise| world.spawn((Noise(noise), ChildOf(house))).id());
-/// assert_eq!(world.run_system_cached(hear).unwrap(), [(hall, 1), (attic, 5)]);
+/// assert_eq!(world.run_system_cached(noise).unwrap(), [(hall, 1), (attic, 5)]);
 /// ```
 #[derive(Clone)]
 pub struct SiblingIter<'w, 's> {

@@ -227,6 +227,29 @@ fn everything_public_has_an_example_or_is_a_part_of_something_that_has() {
     assert!(left.is_empty(), "without an example, and a part of nothing that has one:\n{}", left.join("\n"));
 }
 
+/// The lines of the examples in some documentation.
+fn fenced(docs: &str) -> String {
+    docs.split("```").skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_method_for_pairs_is_called_in_an_example_of_its_trait() {
+    let sources = sources();
+    for name in ["WorldPairExt", "EntityWorldMutPairExt", "EntityCommandsPairExt", "CommandsPairExt"] {
+        let items: Vec<Item> = sources.iter().flat_map(items).collect();
+        let (methods, its_own): (Vec<&Item>, Vec<&Item>) = items
+            .iter()
+            .filter(|item| item.name == name || item.owner.as_deref() == Some(name))
+            .partition(|item| item.owner.is_some());
+        assert!(its_own.len() == 1 && methods.len() > 5, "{name} is found in the sources");
+        let examples: String = methods.iter().chain(&its_own).map(|item| fenced(&item.docs)).collect();
+        let (_, called) = words(&examples);
+        let left: Vec<&str> = methods.iter().map(|item| item.name.as_str()).collect();
+        let left: Vec<&str> = left.into_iter().filter(|method| !called.contains(method)).collect();
+        assert!(left.is_empty(), "methods of {name} that no example of it calls: {left:?}");
+    }
+}
+
 #[test]
 fn a_hundred_items_lead_into_the_book() {
     let sources = sources();

@@ -204,7 +204,7 @@ impl PairExprBuilder {
         self.compare_field(GivenType::new::<T>(), None, field, comparator, value.into())
     }
 
-    /// `(R.field, target) < value`: the field of the values of pairs of `R`.
+    /// `(R.field, target) < value`: the field of the values of pairs of `R`. The target is given before the field.
     pub fn pair_field<R: Relation>(
         mut self,
         target: &str,

@@ -31,18 +31,18 @@ use thiserror::Error;
 ///     entity: Entity,
 /// }
 /// #[derive(Resource, Default)]
-/// struct Heard(u32);
+/// struct Reached(u32);
 ///
 /// fn below(world: &mut World, event: impl PropagatedEvent) {
 ///     world.trigger_along::<ChildOf>(event, Direction::Sources);
 /// }
 /// # let mut world = World::new();
-/// world.init_resource::<Heard>();
-/// world.add_observer(|_: On<Alarm>, mut heard: ResMut<Heard>| heard.0 += 1);
+/// world.init_resource::<Reached>();
+/// world.add_observer(|_: On<Alarm>, mut reached: ResMut<Reached>| reached.0 += 1);
 /// let ship = world.spawn_empty().id();
 /// world.spawn(ChildOf(ship));
 /// below(&mut world, Alarm { entity: ship });
-/// assert_eq!(world.resource::<Heard>().0, 2);
+/// assert_eq!(world.resource::<Reached>().0, 2);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an event that propagates",
