@@ -164,14 +164,14 @@ impl fmt::Debug for IslandsView<'_> {
 /// #[derive(Component)]
 /// struct Output(f32);
 ///
-/// fn report(grids: Islands<WiredTo>, output: Query<&Output>) {
-///     for (grid, devices) in grids.iter() {
-///         let sum: f32 = output.iter_many(devices).flatten().map(|output| output.0).sum();
-///         println!("{grid}: {} devices, {sum} W", devices.len());
-///     }
+/// fn report(grids: Islands<WiredTo>, output: Query<&Output>) -> Vec<(usize, f32)> {
+///     let sum = |devices| output.iter_many(devices).flatten().map(|output| output.0).sum();
+///     grids.iter().map(|(_, devices)| (devices.len(), sum(devices))).collect()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(report).unwrap();
+/// # let plant = world.spawn(Output(900.0)).id();
+/// # world.spawn((Output(-200.0), Pair(WiredTo, plant)));
+/// # assert_eq!(world.run_system_cached(report).unwrap(), [(2, 700.0)]);
 /// ```
 ///
 /// It has the methods of [`IslandsView`]:

@@ -63,7 +63,11 @@ impl NamedExpr {
     /// let docked = PairExpr::parse("(DockedTo, *)")?.live(&mut world)?;
     /// let entity = world.spawn(NamedExpr::from(docked)).id();
     /// world.get_mut::<NamedExpr>(entity).unwrap().get_mut().unwrap().group_by::<DockedTo>()?;
+    /// let port = world.spawn_empty().id();
+    /// world.spawn(Pair(DockedTo, port));
     /// world.update_expr_of(entity)?;
+    /// let docked = world.get::<NamedExpr>(entity).unwrap().get().unwrap();
+    /// assert_eq!(docked.group(&world, port.to_bits())?.len(), 1);
     /// # Ok::<(), BevyError>(())
     /// ```
     pub fn get_mut(&mut self) -> Option<&mut LiveExpr> {

@@ -22,15 +22,16 @@ use bevy_ecs::{change_detection::Res, entity::Entity, name::Name, system::System
 /// #[derive(Resource)]
 /// struct Destination(String);
 ///
-/// fn plan(destination: Res<Destination>, paths: NamePaths) {
-///     match paths.lookup(&destination.0) {
-///         Ok(planet) => println!("on the way to {planet}"),
-///         Err(error) => println!("{error}"),
-///     }
+/// fn plan(destination: Res<Destination>, paths: NamePaths) -> Option<Entity> {
+///     paths.lookup(&destination.0).ok()
 /// }
 /// # let mut world = World::new();
+/// # let sun = world.spawn(Name::new("Sol")).id();
+/// # let mars = world.spawn((Name::new("Mars"), ChildOf(sun))).id();
+/// # world.insert_resource(Destination("Sol.Mars".into()));
+/// # assert_eq!(world.run_system_cached(plan).unwrap(), Some(mars));
 /// # world.insert_resource(Destination("Sol.Vulcan".into()));
-/// # world.run_system_cached(plan).unwrap();
+/// # assert_eq!(world.run_system_cached(plan).unwrap(), None);
 /// ```
 ///
 /// ```

@@ -77,13 +77,14 @@ pub struct Down<R: TraversableRelation, D, const MIN: u32 = 1, const MAX: u32 = 
 /// use bevy_relations::{prelude::*, query::SelfDown};
 ///
 /// // The name of everything, or else of the first part that has one.
-/// fn list(things: Query<(Entity, SelfDown<ChildOf, &Name>)>) {
-///     for (thing, name) in &things {
-///         println!("{thing}: {name}");
-///     }
+/// fn list(things: Query<(Entity, SelfDown<ChildOf, &Name>)>) -> Vec<(Entity, String)> {
+///     things.iter().map(|(thing, name)| (thing, name.to_string())).collect()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(list).unwrap();
+/// # let cart = world.spawn_empty().id();
+/// # let wheel = world.spawn((Name::new("wheel"), ChildOf(cart))).id();
+/// # let names = world.run_system_cached(list).unwrap();
+/// # assert!([cart, wheel].iter().all(|&thing| names.contains(&(thing, "wheel".into()))));
 /// ```
 pub type SelfDown<R, D, const MAX: u32 = { u32::MAX }> = Down<R, D, 0, MAX>;
 

@@ -44,14 +44,18 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::Ancestors};
 ///
-/// fn paths(entities: Query<(&Name, Ancestors<ChildOf>)>, names: Query<&Name>) {
-///     for (name, ancestors) in &entities {
-///         let above: Vec<_> = names.iter_many(ancestors).flatten().map(Name::as_str).collect();
-///         println!("{name} lies in {}", above.join(" in "));
-///     }
+/// fn paths(entities: Query<(&Name, Ancestors<ChildOf>)>, names: Query<&Name>) -> Vec<String> {
+///     let path = |(name, ancestors): (&Name, _)| {
+///         let above = names.iter_many(ancestors).flatten().map(Name::as_str);
+///         core::iter::once(name.as_str()).chain(above).collect::<Vec<_>>().join(" in ")
+///     };
+///     entities.iter().map(path).collect()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(paths).unwrap();
+/// # let room = world.spawn(Name::new("room")).id();
+/// # let chest = world.spawn((Name::new("chest"), ChildOf(room))).id();
+/// # world.spawn((Name::new("key"), ChildOf(chest)));
+/// # assert!(world.run_system_cached(paths).unwrap().contains(&"key in chest in room".into()));
 /// ```
 ///
 /// # Complexity
@@ -68,15 +72,20 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::{prelude::*, query::PairsOf};
 ///
-/// fn list(entities: Query<(Entity, PairsOf)>) {
-///     for (entity, pairs) in &entities {
-///         for (relation, target) in pairs {
-///             println!("{entity} has ({relation}, {target})");
-///         }
-///     }
+/// #[derive(Component)]
+/// struct Selected;
+///
+/// fn list(selected: Query<PairsOf, With<Selected>>, names: Query<&Name>) -> Vec<String> {
+///     let name = |entity| names.get(entity).map_or("?", Name::as_str);
+///     let pairs = selected.iter().flatten();
+///     pairs.map(|(relation, target)| format!("{} {}", name(relation), name(target))).collect()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(list).unwrap();
+/// # let likes = world.spawn_relation("Likes", RelationTraits::new()).unwrap();
+/// # let ann = world.spawn(Name::new("Ann")).id();
+/// # let ben = world.spawn(Selected).id();
+/// # world.insert_pair_by_id(ben, (likes, ann)).unwrap();
+/// # assert_eq!(world.run_system_cached(list).unwrap(), ["Likes Ann"]);
 /// ```
 ///
 /// # Complexity

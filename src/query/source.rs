@@ -29,14 +29,20 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// #[relation(exclusive)]
 /// struct DockedTo;
 ///
-/// fn report(stations: Query<(&Name, Sources<DockedTo>)>, ships: Query<&Name>) {
+/// fn report(stations: Query<(&Name, Sources<DockedTo>)>, ships: Query<&Name>) -> Vec<String> {
+///     let mut lines = Vec::new();
 ///     for (station, docked) in &stations {
 ///         let first = docked.clone().next().and_then(|ship| ships.get(ship).ok());
-///         println!("{station}: {} ships, among them {first:?}", docked.len());
+///         lines.push(format!("{station}: {} ships, the first is {}", docked.len(), first.map_or("?", Name::as_str)));
 ///     }
+///     lines
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(report).unwrap();
+/// # let earth = world.spawn(Name::new("Earth")).id();
+/// # for name in ["Kite", "Swift"] {
+/// #     world.spawn((Name::new(name), Pair(DockedTo, earth)));
+/// # }
+/// # assert_eq!(world.run_system_cached(report).unwrap(), ["Earth: 2 ships, the first is Kite"]);
 /// ```
 ///
 /// # Complexity

@@ -33,14 +33,19 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData, ops::Deref};
 ///     since: u32,
 /// }
 ///
-/// fn report(ships: Query<(&Name, Target<DockedTo>)>, stations: Query<&Name>) {
+/// fn report(ships: Query<(&Name, Target<DockedTo>)>, stations: Query<&Name>) -> Vec<String> {
+///     let mut lines = Vec::new();
 ///     for (ship, station) in &ships {
-///         let since = station.value().map(|docked| docked.since);
-///         println!("{ship} lies at {:?} since {since:?}", stations.get(*station));
+///         if let (Some(docked), Ok(name)) = (station.value(), stations.get(*station)) {
+///             lines.push(format!("{ship} has been at {name} since {}", docked.since));
+///         }
 ///     }
+///     lines
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(report).unwrap();
+/// # let earth = world.spawn(Name::new("Earth")).id();
+/// # world.spawn((Name::new("Kite"), Pair(DockedTo { since: 2184 }, earth)));
+/// # assert_eq!(world.run_system_cached(report).unwrap(), ["Kite has been at Earth since 2184"]);
 /// ```
 ///
 /// # Complexity
@@ -63,15 +68,25 @@ pub struct Target<R: Relation>(PhantomData<fn() -> R>);
 ///     grams: u32,
 /// }
 ///
-/// fn total(animals: Query<(Entity, Targets<Eats>)>) {
-///     for (animal, food) in &animals {
-///         let dishes = food.len();
-///         let grams: u32 = food.with_values().map(|(_, eats)| eats.grams).sum();
-///         println!("{animal} eats {dishes} dishes, {grams} g");
+/// #[derive(Component)]
+/// struct Meal {
+///     dishes: usize,
+///     grams: u32,
+/// }
+///
+/// fn eat(mut animals: Query<(&mut Meal, Targets<Eats>)>) {
+///     for (mut meal, food) in &mut animals {
+///         meal.dishes = food.len();
+///         meal.grams = food.with_values().map(|(_, eats)| eats.grams).sum();
 ///     }
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(total).unwrap();
+/// # let [apple, hay] = [(); 2].map(|()| world.spawn_empty().id());
+/// # let food = pairs![(Eats { grams: 150 }, apple), (Eats { grams: 900 }, hay)];
+/// # let horse = world.spawn((Meal { dishes: 0, grams: 0 }, food)).id();
+/// # world.run_system_cached(eat).unwrap();
+/// # let meal = world.get::<Meal>(horse).unwrap();
+/// # assert_eq!((meal.dishes, meal.grams), (2, 1050));
 /// ```
 ///
 /// # Complexity

@@ -49,8 +49,13 @@ use core::{any::type_name, marker::PhantomData};
 ///     parts.iter().count()
 /// }
 /// # let mut world = World::new();
+/// # let ship = world.spawn(Armor(5)).id();
+/// # let [turret, gun] = [(); 2].map(|()| world.spawn(Health(1)).id());
+/// # world.insert_pairs(turret, [(MountedOn, ship)]).unwrap();
+/// # world.insert_pairs(gun, [(MountedOn, turret)]).unwrap();
 /// # world.run_system_cached(repair).unwrap();
-/// # world.run_system_cached(near).unwrap();
+/// # assert_eq!([turret, gun].map(|part| world.get::<Health>(part).unwrap().0), [6, 6]);
+/// # assert_eq!(world.run_system_cached(near).unwrap(), 2);
 /// ```
 ///
 /// A minimum above the maximum is a mistake that the compiler finds:
@@ -83,13 +88,19 @@ pub struct Up<R: TraversableRelation, D, const MIN: u32 = 1, const MAX: u32 = { 
 /// #[derive(Component)]
 /// struct Theme(u32);
 ///
-/// fn draw(buttons: Query<(Entity, SelfUp<ChildOf, &Theme>)>) {
-///     for (button, theme) in &buttons {
-///         println!("{button} is drawn in theme {}", theme.0);
+/// #[derive(Component)]
+/// struct Color(u32);
+///
+/// fn paint(mut buttons: Query<(&mut Color, SelfUp<ChildOf, &Theme>)>) {
+///     for (mut color, theme) in &mut buttons {
+///         color.0 = theme.0;
 ///     }
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(draw).unwrap();
+/// # let window = world.spawn(Theme(3)).id();
+/// # let buttons = [world.spawn((Color(0), ChildOf(window))).id(), world.spawn((Color(0), Theme(7), ChildOf(window))).id()];
+/// # world.run_system_cached(paint).unwrap();
+/// # assert_eq!(buttons.map(|button| world.get::<Color>(button).unwrap().0), [3, 7]);
 /// ```
 pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 
@@ -115,7 +126,9 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 ///     soldiers.iter().filter(|faction| faction.0 == 7).count()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(muster).unwrap();
+/// # let army = world.spawn(Faction(7)).id();
+/// # world.spawn((Soldier, ChildOf(army)));
+/// # assert_eq!(world.run_system_cached(muster).unwrap(), 1);
 /// ```
 ///
 /// An observer that runs while one of the components is being added or removed may still see what was before.

@@ -74,14 +74,21 @@ pub struct TargetsWith<R: Relation, D: 'static, F: QueryFilter + 'static = ()>(
 /// #[derive(Component)]
 /// struct Fuel(f32);
 ///
-/// fn needed(stations: Query<(Entity, SourcesWith<DockedTo, &Fuel>)>) {
-///     for (station, tanks) in &stations {
-///         let missing: f32 = tanks.map(|fuel| 10.0 - fuel.0).sum();
-///         println!("{station} has to deliver {missing} t");
+/// #[derive(Component)]
+/// struct Needed(f32);
+///
+/// fn measure(mut stations: Query<(&mut Needed, SourcesWith<DockedTo, &Fuel>)>) {
+///     for (mut needed, tanks) in &mut stations {
+///         needed.0 = tanks.map(|fuel| 10.0 - fuel.0).sum();
 ///     }
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(needed).unwrap();
+/// # let station = world.spawn(Needed(0.0)).id();
+/// # for fuel in [4.0, 9.0] {
+/// #     world.spawn((Fuel(fuel), Pair(DockedTo, station)));
+/// # }
+/// # world.run_system_cached(measure).unwrap();
+/// # assert_eq!(world.get::<Needed>(station).unwrap().0, 7.0);
 /// ```
 ///
 /// # Complexity

@@ -70,6 +70,7 @@ pub enum RelationStorage {
     /// # let mut world = World::new();
     /// let is_a = world.entity_of::<IsA>();
     /// world.set_traits(is_a, RelationTraits::new().storage(RelationStorage::Fragmenting))?;
+    /// # assert!(world.traits_of(is_a).unwrap().names().contains(&"storage"));
     /// # Ok::<(), BevyError>(())
     /// ```
     ///

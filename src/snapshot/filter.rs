@@ -15,7 +15,7 @@ use bevy_ecs::{entity::Entity, world::World};
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::{prelude::*, snapshot::PairFilter};
+/// # use bevy_relations::{prelude::*, snapshot::{PairFilter, PairSnapshot}};
 /// # #[derive(Relation)] struct Carries;
 /// # #[derive(Relation)] struct Wields;
 /// # let mut world = World::new();
@@ -30,6 +30,9 @@ use bevy_ecs::{entity::Entity, world::World};
 /// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
 /// let filter = PairFilter::none().relation_id(likes);
 /// let filter = PairFilter::all().without_id(likes);
+/// # let ship = world.spawn(Pair(Carries, hero)).id();
+/// # world.insert_pair_by_id(ship, (likes, hero))?;
+/// # assert_eq!(PairSnapshot::take(&mut world, filter)?.len(), 1);
 /// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, Default, Debug)]

@@ -25,20 +25,21 @@ use bevy_ecs::{
 /// use bevy_ecs::prelude::*;
 /// use bevy_relations::prelude::*;
 ///
-/// fn describe(pairs: AnyPairs, named: Query<(Entity, &Name)>) {
+/// fn describe(pairs: AnyPairs, named: Query<(Entity, &Name)>) -> Vec<String> {
 ///     let name = |entity| named.get(entity).map_or("?", |(_, name)| name.as_str());
+///     let mut lines = Vec::new();
 ///     for (entity, own) in &named {
-///         for (relation, target) in pairs.pairs_of(entity) {
-///             println!("{own} {} {}", name(relation), name(target));
-///         }
+///         let own_pairs = pairs.pairs_of(entity);
+///         lines.extend(own_pairs.map(|(relation, target)| format!("{own} {} {}", name(relation), name(target))));
 ///     }
+///     lines
 /// }
 /// # let mut world = World::new();
 /// # let likes = world.spawn_relation("likes", RelationTraits::new()).unwrap();
 /// # let alice = world.spawn(Name::new("Alice")).id();
 /// # let bob = world.spawn(Name::new("Bob")).id();
 /// # world.insert_pair_by_id(bob, (likes, alice)).unwrap();
-/// # world.run_system_cached(describe).unwrap();
+/// # assert_eq!(world.run_system_cached(describe).unwrap(), ["Bob likes Alice"]);
 /// ```
 ///
 /// # Wildcards

@@ -84,11 +84,24 @@ pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool
 /// #[derive(Relation)]
 /// struct DockedTo;
 ///
-/// fn clear_the_gate() {}
+/// #[derive(Resource, Default)]
+/// struct Cleared(u32);
+///
+/// fn clear_the_gate(mut cleared: ResMut<Cleared>) {
+///     cleared.0 += 1;
+/// }
 ///
 /// let mut schedule = Schedule::default();
 /// schedule.add_systems(clear_the_gate.run_if(any_pair_removed::<DockedTo>));
-/// # schedule.run(&mut World::new());
+/// # let mut world = World::new();
+/// # world.init_resource::<Cleared>();
+/// # let gate = world.spawn_empty().id();
+/// # let ship = world.spawn(Pair(DockedTo, gate)).id();
+/// # schedule.run(&mut world);
+/// # world.remove_pair::<DockedTo>(ship, gate);
+/// # schedule.run(&mut world);
+/// # schedule.run(&mut world);
+/// # assert_eq!(world.resource::<Cleared>().0, 1);
 /// ```
 pub fn any_pair_removed<R: Relation>(mut removed: RemovedPairs<R>) -> bool {
     // Asked for all of them, so that the next time starts anew.

@@ -34,13 +34,19 @@ use core::{any::Any, fmt, ops::Deref};
 /// #[relation(exclusive)]
 /// struct DockedTo;
 ///
-/// fn report(docked: Pairs<DockedTo>, stations: Query<(Entity, &Name)>) {
-///     for (station, name) in &stations {
-///         println!("{name}: {} ships", docked.source_count(station));
-///     }
+/// #[derive(Component)]
+/// struct Berths(usize);
+///
+/// fn full(docked: Pairs<DockedTo>, stations: Query<(Entity, &Berths)>) -> Vec<Entity> {
+///     let is_full = |&(station, berths): &(Entity, &Berths)| docked.source_count(station) >= berths.0;
+///     stations.iter().filter(is_full).map(|(station, _)| station).collect()
 /// }
 /// # let mut world = World::new();
-/// # world.run_system_cached(report).unwrap();
+/// # let [small, large] = [1, 2].map(|berths| world.spawn(Berths(berths)).id());
+/// # for station in [small, large] {
+/// #     world.spawn(Pair(DockedTo, station));
+/// # }
+/// # assert_eq!(world.run_system_cached(full).unwrap(), [small]);
 /// ```
 ///
 /// The world has one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).

@@ -32,14 +32,23 @@ use core::{any::type_name, cmp::Ordering};
 /// #[expr("(DockedTo, $port)")]
 /// struct Docked;
 ///
-/// fn list(mut ships: ExprQuery<Docked>) -> Result {
+/// #[derive(Resource, Default)]
+/// struct Counts(Vec<(Option<Entity>, usize)>);
+///
+/// fn count(mut ships: ExprQuery<Docked>, mut counts: ResMut<Counts>) -> Result {
 ///     ships.group_by::<DockedTo>()?.order_by_entity();
-///     ships.for_each_group(|group| println!("{} ships at {:?}", group.len(), group.target()))?;
+///     ships.for_each_group(|group| counts.0.push((group.target(), group.len())))?;
 ///     Ok(())
 /// }
 /// # let mut world = World::new();
 /// # world.register_relation::<DockedTo>()?;
-/// # Schedule::default().add_systems(list).run(&mut world);
+/// # let ports = [(); 2].map(|()| world.spawn_empty().id());
+/// # for port in [ports[0], ports[1], ports[0]] {
+/// #     world.spawn(Pair(DockedTo, port));
+/// # }
+/// # world.init_resource::<Counts>();
+/// # Schedule::default().add_systems(count).run(&mut world);
+/// # assert_eq!(world.resource::<Counts>().0, [(Some(ports[0]), 2), (Some(ports[1]), 1)]);
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
 ///
