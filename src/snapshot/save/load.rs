@@ -14,8 +14,8 @@ use crate::{
     id::{RelationId, StoredPair},
     mirror,
     ops::{
-        AttemptedPair, Operation, Restoration, WantedPairs, WantedSource, WantedValue, ensure_store,
-        entity_of_type_id, relation_id_of, use_all_relations,
+        AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
+        ensure_store, entity_of_type_id, relation_id_of, use_all_relations,
     },
     relation::{CHILD_OF, ColumnRef},
     snapshot::{apply::AppliedPairs, made::Made, pairs::NO_INDEX},
@@ -479,10 +479,41 @@ impl SavedRelation {
             let value = WantedValue { column, value: WantedSource::Owned(value), row: None };
             restoration.set_value(names.store, pair((source, target)), value);
         }
+        for at in 0..self.pairs.len() {
+            let pair = pair((self.pairs[at].source, self.pairs[at].target));
+            self.add_default(restoration, names, at, pair)?;
+        }
         for (target, sources) in &self.orders {
             let sources = sources.iter().map(|&source| entities[source as usize]).collect();
             restoration.set_order(relation, entities[*target as usize], sources);
         }
+        Ok(())
+    }
+}
+
+impl SavedRelation {
+    /// Gives a pair that has no value in the save the default of its type, whatever value it has in the world: what a save says does
+    /// not depend on that. The save may be older than the fields of the relation. A relationship of Bevy's makes itself.
+    fn add_default(
+        &self,
+        restoration: &mut Restoration<'static>,
+        Names { world, store, .. }: Names<'_>,
+        at: usize,
+        pair: StoredPair,
+    ) -> Result<(), LoadError> {
+        let entry = store.registry().entry(pair.relation);
+        let column = store.column_of(pair.relation, pair.source, pair.target);
+        let Some(column) = column.filter(|_| entry.adopted.is_none()) else { return Ok(()) };
+        if restoration.has_value(store, pair) {
+            return Ok(());
+        }
+        let value = column.default_value(world).ok_or_else(|| {
+            let (place, expected) = (Some(self.place(at, "value")), column.value_name());
+            let pair = AttemptedPair::new(world, store, pair.source, entry.entity, pair.target);
+            LoadError::Refused { place, error: Box::new(InsertPairError::MissingValue { pair, expected }) }
+        })?;
+        let value = WantedValue { column, value: WantedSource::Owned(value), row: None };
+        restoration.set_value(store, pair, value);
         Ok(())
     }
 }

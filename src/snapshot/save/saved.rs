@@ -137,6 +137,6 @@ pub struct SavedPair {
     pub source: u32,
     /// The target.
     pub target: u32,
-    /// The value. An entity in it with the index `n` stands for the `n`th of the save, and `Entity::PLACEHOLDER` for itself.
+    /// The value; without one, the pair gets the default of its type, if pairs of the relation have values. An entity in it with the index `n` stands for the `n`th of the save, and `Entity::PLACEHOLDER` for itself.
     pub value: Option<Box<dyn PartialReflect>>,
 }
