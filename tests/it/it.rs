@@ -160,6 +160,7 @@ mod snapshots_refused;
 mod snapshots_respawned;
 mod snapshots_saves;
 mod snapshots_types;
+mod snapshots_without_values;
 mod source_rules;
 mod source_rules_model;
 mod stale_plans;

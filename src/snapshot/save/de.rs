@@ -12,7 +12,7 @@ use bevy_reflect::{
     PartialReflect, TypeRegistration, TypeRegistry,
     serde::{ReflectDeserializerProcessor, TypeRegistrationDeserializer, TypedReflectDeserializer},
 };
-use core::{any::TypeId, fmt};
+use core::{any::TypeId, cell::Cell, fmt};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::StrDeserializer},
@@ -178,7 +178,12 @@ impl<'a, T> List<'a, T> {
 
 /// One of the things in such a list.
 trait Item: Sized {
-    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error>;
+    /// `is_placed` is set when an error names the place of the item already.
+    fn read<'de, D: Deserializer<'de>>(
+        types: Types<'_>,
+        deserializer: D,
+        is_placed: &Cell<bool>,
+    ) -> Result<Self, D::Error>;
 }
 
 struct ItemSeed<'a, T> {
@@ -191,8 +196,11 @@ impl<'de, T: Item> DeserializeSeed<'de> for ItemSeed<'_, T> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
         let Self { list, nth } = self;
-        T::read(list.types, deserializer)
-            .map_err(|error| D::Error::custom(format!("{} {nth}: {error}", list.place)))
+        let is_placed = Cell::new(false);
+        T::read(list.types, deserializer, &is_placed).map_err(|error| match is_placed.get() {
+            true => error,
+            false => D::Error::custom(format!("{} {nth}: {error}", list.place)),
+        })
     }
 }
 
@@ -221,13 +229,37 @@ impl<'de, T: Item> Visitor<'de> for List<'_, T> {
 }
 
 impl Item for SavedRelation {
-    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("SavedRelation", RELATION_FIELDS, RelationVisitor { types })
+    fn read<'de, D: Deserializer<'de>>(
+        types: Types<'_>,
+        deserializer: D,
+        is_placed: &Cell<bool>,
+    ) -> Result<Self, D::Error> {
+        let visitor = RelationVisitor { types, is_placed };
+        deserializer.deserialize_struct("SavedRelation", RELATION_FIELDS, visitor)
     }
 }
 
 struct RelationVisitor<'a> {
     types: Types<'a>,
+    is_placed: &'a Cell<bool>,
+}
+
+impl RelationVisitor<'_> {
+    /// Reads pairs of a relation, whose name is the place in errors: where it is known, its number is not needed.
+    fn pairs<E>(
+        &self,
+        name: Option<&str>,
+        read: impl FnOnce(List<'_, SavedPair>) -> Result<Option<Vec<SavedPair>>, E>,
+    ) -> Result<Option<Vec<SavedPair>>, E> {
+        let place = match name {
+            Some(name) => format!("relation `{name}`, pair"),
+            None => "pair".to_string(),
+        };
+        self.is_placed.set(name.is_some());
+        let pairs = read(List::new(self.types, &place))?;
+        self.is_placed.set(false);
+        Ok(pairs)
+    }
 }
 
 impl<'de> Visitor<'de> for RelationVisitor<'_> {
@@ -240,8 +272,7 @@ impl<'de> Visitor<'de> for RelationVisitor<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SavedRelation, A::Error> {
         let short = |nth| A::Error::invalid_length(nth, &"a relation with its pairs");
         let name: String = seq.next_element()?.ok_or_else(|| short(0))?;
-        let place = format!("relation `{name}`, pair");
-        let pairs = seq.next_element_seed(List::new(self.types, &place))?.ok_or_else(|| short(1))?;
+        let pairs = self.pairs(Some(&name), |list| seq.next_element_seed(list))?.ok_or_else(|| short(1))?;
         let orders = seq.next_element()?.ok_or_else(|| short(2))?;
         Ok(SavedRelation { name, pairs, orders })
     }
@@ -258,11 +289,9 @@ impl<'de> Visitor<'de> for RelationVisitor<'_> {
                 "name" => relation.name = map.next_value()?,
                 "orders" => relation.orders = map.next_value()?,
                 _ => {
-                    let place = match found.contains(&"name") {
-                        true => format!("relation `{}`, pair", relation.name),
-                        false => "pair".to_string(),
-                    };
-                    relation.pairs = map.next_value_seed(List::new(self.types, &place))?;
+                    let name = found.contains(&"name").then_some(relation.name.as_str());
+                    let pairs = self.pairs(name, |list| map.next_value_seed(list).map(Some))?;
+                    relation.pairs = pairs.unwrap_or_default();
                 }
             }
         }
@@ -274,7 +303,11 @@ impl<'de> Visitor<'de> for RelationVisitor<'_> {
 }
 
 impl Item for SavedPair {
-    fn read<'de, D: Deserializer<'de>>(types: Types<'_>, deserializer: D) -> Result<Self, D::Error> {
+    fn read<'de, D: Deserializer<'de>>(
+        types: Types<'_>,
+        deserializer: D,
+        _: &Cell<bool>,
+    ) -> Result<Self, D::Error> {
         deserializer.deserialize_tuple(3, PairVisitor { types })
     }
 }
