@@ -110,7 +110,8 @@ pub mod error {
         },
         prefab::InstantiateError,
         relation::{
-            EntityName, PairRefusal, ParseTraitsError, TooManyArchetypes, TraitConflict, TraitsError,
+            EntityName, PairName, PairRefusal, ParseTraitsError, TooManyArchetypes, TraitConflict,
+            TraitsError,
         },
         snapshot::SnapshotError,
         store::{Invariant, PairInvariantError},

@@ -26,7 +26,7 @@ pub use data::ReflectedData;
 pub use data::{PairContext, PairRefusal};
 pub use error::{RelationPath, TraitConflict, TraitsError};
 pub use keyed::KeyedRelation;
-pub use name::{EntityName, RelationName};
+pub use name::{EntityName, PairName, RelationName};
 pub use policy::{CleanupPolicy, OnInstantiate, OnLastSource, OnSourceDespawn};
 pub use storage::{RelationStorage, TooManyArchetypes};
 pub use text::ParseTraitsError;
@@ -40,7 +40,7 @@ pub(crate) use data::is_serializable;
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use data::reflected_value;
 pub(crate) use key::{KeyRef, NamedKey, listed};
-pub(crate) use name::short_name;
+pub(crate) use name::{display_pair, short_name};
 pub(crate) use registry::{Adopted, Registry, RelationEntry, TypeEntry, UpdateMirror, ValidateFn};
 pub(crate) use traits::{IdRef, InsertDefault, OneOf, RegisterFn, TypeRef};
 

@@ -1,6 +1,11 @@
 //! How messages name relations and other entities.
 
-use alloc::{borrow::Cow, boxed::Box, string::String};
+use crate::id::{PairId, Slot};
+use alloc::{
+    borrow::Cow,
+    boxed::Box,
+    string::{String, ToString},
+};
 use bevy_ecs::{entity::Entity, name::Name, world::World};
 use core::fmt;
 
@@ -63,6 +68,75 @@ impl fmt::Display for EntityName {
             None => write!(f, "{}", self.entity),
         }
     }
+}
+
+/// A pair, of which an element may be `*` or `_`, with the names that its elements had when an error was made.
+///
+/// Displayed as `(Likes, *)`.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{id::Slot, prelude::*};
+/// #[derive(Relation)]
+/// struct Likes;
+///
+/// let mut world = World::new();
+/// let likes = world.register_relation::<Likes>()?;
+/// let ann = world.spawn(Name::new("Ann")).id();
+/// let error = world.insert_pair_by_id(ann, (likes, Slot::Wildcard)).unwrap_err();
+/// assert!(error.to_string().contains("(Likes, *) on Ann"));
+/// # Ok::<(), BevyError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairName {
+    pair: PairId,
+    text: Box<str>,
+}
+
+impl PairName {
+    /// `relation` is the name of the relation, if it has one.
+    pub(crate) fn new(world: &World, relation: Option<Cow<'static, str>>, pair: PairId) -> Self {
+        Self { pair, text: display_pair(world, relation, pair).to_string().into() }
+    }
+
+    /// The pair.
+    pub fn pair(&self) -> PairId {
+        self.pair
+    }
+}
+
+impl PartialEq<PairId> for PairName {
+    fn eq(&self, pair: &PairId) -> bool {
+        self.pair == *pair
+    }
+}
+
+impl fmt::Display for PairName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A pair with the names of its elements, for messages. `relation` is the name of the relation, if it has one.
+pub(crate) fn display_pair<'w>(
+    world: &'w World,
+    relation: Option<Cow<'static, str>>,
+    pair: PairId,
+) -> impl fmt::Display + use<'w> {
+    fmt::from_fn(move |f| {
+        f.write_str("(")?;
+        match (pair.relation(), &relation) {
+            (Slot::Entity(_), Some(name)) => f.write_str(name)?,
+            (Slot::Entity(relation), None) => write!(f, "{}", EntityName::new(world, relation))?,
+            (slot, _) => write!(f, "{slot}")?,
+        }
+        f.write_str(", ")?;
+        match pair.target() {
+            Slot::Entity(target) => write!(f, "{}", EntityName::new(world, target))?,
+            slot => write!(f, "{slot}")?,
+        }
+        f.write_str(")")
+    })
 }
 
 /// The name of a relation and its entity, for messages.

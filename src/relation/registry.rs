@@ -6,7 +6,7 @@ use super::{
     builtin::{BUILT_INS, Tagged, built_in},
     traits::RegisterFn,
 };
-use crate::id::RelationId;
+use crate::id::{PairId, RelationId};
 use alloc::{borrow::Cow, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
@@ -419,6 +419,11 @@ impl Registry {
                 RelationName { name: named.and_then(|entry| entry.name.clone()), entity: relation }
             }
         }
+    }
+
+    /// The name of the relation of a pair, if that is one entity and has a name.
+    pub(crate) fn relation_name(&self, pair: PairId) -> Option<Cow<'static, str>> {
+        self.name_of(pair.relation().entity()?).name
     }
 
     /// A name for messages about an entity: that of its relation or type, if it has no other.

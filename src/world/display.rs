@@ -1,12 +1,8 @@
 //! Pairs with the names of their elements.
 
-use super::WorldPairExt;
-use crate::{
-    id::{PairId, Slot},
-    relation::EntityName,
-};
+use crate::{fetch, id::PairId, relation::display_pair};
 use bevy_ecs::world::World;
-use core::fmt::{self, Display};
+use core::fmt::Display;
 
 impl PairId {
     /// This pair with the names that its elements have in `world`, for messages: a relation by its type or the name
@@ -25,21 +21,7 @@ impl PairId {
     /// assert_eq!(shown, format!("(Likes, Alice ({alice}))"));
     /// ```
     pub fn display(self, world: &World) -> impl Display + use<'_> {
-        fmt::from_fn(move |f| {
-            f.write_str("(")?;
-            match self.relation() {
-                Slot::Entity(relation) => match world.relation_name(relation) {
-                    Some(name) if name.name.is_some() => name.fmt(f)?,
-                    _ => EntityName::new(world, relation).fmt(f)?,
-                },
-                slot => slot.fmt(f)?,
-            }
-            f.write_str(", ")?;
-            match self.target() {
-                Slot::Entity(target) => EntityName::new(world, target).fmt(f)?,
-                slot => slot.fmt(f)?,
-            }
-            f.write_str(")")
-        })
+        let relation = fetch::store(world).and_then(|store| store.registry().relation_name(self));
+        display_pair(world, relation, self)
     }
 }

@@ -56,6 +56,31 @@ fn a_cycle_is_reported_with_the_names_of_its_entities() {
 }
 
 #[test]
+fn a_pair_with_a_wildcard_is_reported_with_the_names_of_its_other_element() {
+    let mut world = World::new();
+    let [chest] = named(&mut world, ["Chest"]);
+    let stored_in = world.register_relation::<StoredIn>().unwrap();
+    let fee = world.spawn_relation("Fee", RelationTraits::new()).unwrap();
+    for (pair, shown) in [
+        (PairId::with_relation(stored_in), "(StoredIn, *)".to_string()),
+        (PairId::new(fee, Slot::Any), "(Fee, _)".to_string()),
+        (PairId::with_target(chest), format!("(*, Chest ({chest}))")),
+        (PairId::ALL, "(*, *)".to_string()),
+    ] {
+        let error = world.insert_pair_by_id(chest, pair).unwrap_err();
+        let expected = format!("cannot insert {shown} on Chest ({chest}): a stored pair names two entities");
+        assert_eq!(error.to_string(), expected);
+        let InsertPairError::Wildcard { pair: found, .. } = error else { panic!("{error}") };
+        assert_eq!((found.pair(), found.to_string()), (pair, shown));
+    }
+    // Nothing has used relations in this world yet.
+    let mut world = World::new();
+    let [chest] = named(&mut world, ["Chest"]);
+    let error = world.insert_pair_by_id(chest, PairId::with_target(chest)).unwrap_err();
+    assert!(error.to_string().contains(&format!("(*, Chest ({chest}))")), "{error}");
+}
+
+#[test]
 fn whatever_an_insertion_is_refused_for_is_reported_with_names() {
     let mut world = World::new();
     let [alice, bob, dead] = named(&mut world, ["Alice", "Bob", "Dead"]);
@@ -70,7 +95,7 @@ fn whatever_an_insertion_is_refused_for_is_reported_with_names() {
     );
     assert_eq!(error.to_string(), expected);
     let error = world.insert_pair_by_id(alice, (rank, Slot::Wildcard)).unwrap_err();
-    let expected = format!("cannot insert ({rank}, *) on Alice ({alice}): a stored pair names two entities");
+    let expected = format!("cannot insert (Rank, *) on Alice ({alice}): a stored pair names two entities");
     assert_eq!(error.to_string(), expected);
     let error = world.order_sources::<Guards>(bob, &[]).unwrap_err();
     assert!(matches!(&error, ReorderError::NotOrdered { target, .. } if *target == bob), "{error}");

@@ -2,8 +2,8 @@
 
 use crate::{
     fetch,
-    id::{PairId, StoredPair},
-    relation::{EntityName, PairEnd, PairRefusal, RelationName, ResolvedConstraint, TraitsError},
+    id::StoredPair,
+    relation::{EntityName, PairEnd, PairName, PairRefusal, RelationName, ResolvedConstraint, TraitsError},
     store::PairStore,
     traverse::EntityPath,
 };
@@ -217,7 +217,7 @@ pub enum InsertPairError {
         /// The entity that was to get the pair.
         source_entity: EntityName,
         /// The pair.
-        pair: PairId,
+        pair: PairName,
     },
     /// The relation is acyclic.
     #[error("{pair} would close the cycle {path}")]

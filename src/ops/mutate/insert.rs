@@ -20,7 +20,7 @@ use crate::{
     ops::register::{
         entity::relation_id_of, relation::try_relation_id, store::ensure_store, table::write_stale,
     },
-    relation::{EntityName, IS_A, Relation, TraitsError, if_fields},
+    relation::{EntityName, IS_A, PairName, Relation, TraitsError, if_fields},
     store::{Affected, FastPathFlags, PairStore},
 };
 use bevy_ecs::{
@@ -218,7 +218,10 @@ pub(crate) fn resolve_pair(
     pair: PairId,
 ) -> Result<StoredPair, InsertPairError> {
     let Some((relation, target)) = pair.entities() else {
-        return Err(InsertPairError::Wildcard { source_entity: EntityName::new(world, source_entity), pair });
+        let relation = fetch::store(world).and_then(|store| store.registry().relation_name(pair));
+        let (source_entity, pair) =
+            (EntityName::new(world, source_entity), PairName::new(world, relation, pair));
+        return Err(InsertPairError::Wildcard { source_entity, pair });
     };
     let relation = relation_id_of(world, relation).map_err(|error| match error {
         TraitsError::Dead { entity } => {
