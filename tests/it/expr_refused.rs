@@ -456,6 +456,26 @@ mod members {
     }
 
     #[test]
+    fn a_field_that_stands_alone_is_answered_with_a_comparison() {
+        let mut world = world();
+        let compared =
+            |field: &str, comparison: &str| format!("can be compared, as in `{field} {comparison}`");
+        let texts = ["Movement.speed", "!Movement.speed", "Movement.speed($this)", "(Movement.speed, $x)"];
+        for text in texts {
+            let error = PairExpr::parse(text).unwrap().compile(&mut world).unwrap_err();
+            assert!(error.message().contains(&compared("Movement.speed", "> 0")), "{error}");
+        }
+        for (field, comparison) in [("Held.0", "> 0"), ("Task.far", "== true")] {
+            let error = PairExpr::parse(field).unwrap().compile(&mut world).unwrap_err();
+            assert!(error.message().contains(&compared(field, comparison)), "{error}");
+            assert!(PairExpr::parse(format!("{field} {comparison}")).unwrap().compile(&mut world).is_ok());
+        }
+        // What cannot be compared is not said to be so.
+        let error = PairExpr::parse("(Movement.crew, $x)").unwrap().compile(&mut world).unwrap_err();
+        assert!(!error.message().contains("compared"), "{error}");
+    }
+
+    #[test]
     fn members_are_found_at_any_depth_and_in_tuples_and_enums() {
         let mut world = world();
         let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| world.spawn(Name::new(name)).id());

@@ -91,7 +91,7 @@ impl Binder<'_> {
     /// there may be an entity that is still to come.
     #[cfg(feature = "bevy_reflect")]
     fn member_of(&self, type_id: TypeId, name: &str, fields: &[String], span: Span) -> BindResult<bool> {
-        use super::reflected;
+        use super::{reflected, scalar};
         use bevy_ecs::reflect::ReflectComponent;
         let access = self.context.access();
         let types = access.types().map(|types| types.read());
@@ -100,9 +100,13 @@ impl Binder<'_> {
         };
         let missing = match reflected::look(registration.type_info(), fields) {
             reflected::FieldLookup::Entity => None,
-            reflected::FieldLookup::Other(other) => {
+            reflected::FieldLookup::Other(found) => {
                 let field = path_text(name, fields);
-                let message = format!("the field holds no entity: `{field}` is of type `{other}`");
+                let mut message =
+                    format!("the field holds no entity: `{field}` is of type `{}`", found[0].type_name);
+                if let Some(scalar) = scalar::of_fields(&found) {
+                    message += &format!("; it can be compared, as in `{field} {}`", scalar.example());
+                }
                 return Err(Diagnostic::rule(span, message));
             }
             reflected::FieldLookup::Missing(missing) => Some((missing.at, missing.known)),

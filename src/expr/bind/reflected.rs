@@ -12,8 +12,8 @@ use core::any::TypeId;
 /// What is at a path of fields.
 pub(super) enum FieldLookup {
     Entity,
-    /// Something of this type.
-    Other(&'static str),
+    /// Something else: one field at least.
+    Other(Vec<Field>),
     Missing(MissingField),
 }
 
@@ -102,6 +102,6 @@ pub(super) fn look(info: &'static TypeInfo, path: &[String]) -> FieldLookup {
     match fields_at(info, path) {
         Err(missing) => FieldLookup::Missing(missing),
         Ok(found) if found.iter().any(|field| field.is_entity) => FieldLookup::Entity,
-        Ok(found) => FieldLookup::Other(found[0].type_name),
+        Ok(found) => FieldLookup::Other(found),
     }
 }

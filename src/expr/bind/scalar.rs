@@ -100,6 +100,17 @@ fn of_type(id: TypeId) -> Option<ScalarKind> {
 }
 
 impl Scalar {
+    /// A comparison that is possible, for messages.
+    pub(super) fn example(&self) -> String {
+        match self.kind {
+            ScalarKind::Bool => "== true".into(),
+            ScalarKind::Char => "== \"a\"".into(),
+            ScalarKind::Text => "== \"text\"".into(),
+            ScalarKind::Variant => format!("== {}", self.variants.first().unwrap_or(&"Variant")),
+            _ => "> 0".into(),
+        }
+    }
+
     /// The path to it, as reflection writes it.
     pub(super) fn path(&self, fields: &[String]) -> String {
         let mut path = fields.iter().map(|field| format!(".{field}")).collect::<String>();
