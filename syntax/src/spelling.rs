@@ -44,13 +44,21 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if let Some(known) = stands_for {
         return Some(*known);
     }
+    // It differs by more edits from all of them; and counting the edits of a word that is never so long takes long.
+    let longest = known.iter().map(|known| known.len()).max()?;
+    if name.len() > longest + MAX_EDITS {
+        return None;
+    }
     let (edits, nearest) = known.iter().map(|known| (distance(&name, &folded(known)), *known)).min()?;
     (edits <= allowed(nearest)).then_some(nearest)
 }
 
+/// The edits in a likely slip, at most.
+const MAX_EDITS: usize = 3;
+
 /// How many edits away a name may be and still be a likely slip: one per three letters.
 fn allowed(known: &str) -> usize {
-    (known.len() / 3).min(3)
+    (known.len() / 3).min(MAX_EDITS)
 }
 
 /// The letters of a name, whichever case convention it follows and however it is quoted or qualified.

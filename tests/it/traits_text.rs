@@ -33,6 +33,17 @@ struct Few;
 struct WithFew;
 
 #[test]
+fn a_word_of_many_megabytes_is_refused_at_once() {
+    let word = "a".repeat(10 << 20);
+    let start = std::time::Instant::now();
+    assert!(message(&word).contains('…'));
+    assert!(word.parse::<CleanupPolicy>().is_err());
+    assert!(PairExpr::parse(format!("Ship|{word}")).is_err());
+    // To count the edits that make it one of the known words took more than a minute.
+    assert!(start.elapsed().as_secs() < 20);
+}
+
+#[test]
 fn the_words_of_the_attribute_mean_the_same_as_text() {
     let many = "exclusive, traversable, reflexive, tag, final, ordered, transient, on_instantiate = DontInherit, \
                 on_relation_despawn = Refuse, on_target_despawn = Despawn";
