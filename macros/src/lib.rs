@@ -25,7 +25,7 @@ use syn::{Data, DeriveInput, LitStr, parse_macro_input};
 
 /// Makes a struct or an enum a `Relation`.
 ///
-/// A type without fields is a tag relation; the pairs of any other relation carry a value of the type. Facts
+/// A type without fields, or whose fields have no size, is a tag relation; the pairs of any other relation carry a value of the type. Facts
 /// are declared with `#[relation(..)]`, as listed at the trait. Several `#[relation(..)]` on one type add up.
 ///
 /// Generic types are relations for every choice of parameters that is `Send + Sync + 'static`. A relation

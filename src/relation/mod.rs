@@ -59,7 +59,8 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// A Rust type that is a relation.
 ///
 /// Derive it. A unit struct is a tag relation; a struct with fields is a relation whose pairs carry a value
-/// of that struct. Traits are declared with the `#[relation(..)]` attribute:
+/// of that struct. A struct whose fields have no size, such as `Marked(())`, has no value to carry: it is a tag relation.
+/// Traits are declared with the `#[relation(..)]` attribute:
 ///
 /// ```
 /// use bevy_relations::prelude::*;
@@ -81,7 +82,7 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 /// | `transitive`, `reflexive`, `acyclic`, `traversable` | see [`RelationTraits`] |
 /// | `tag`, `final`, `ordered` | see [`RelationTraits`] |
 /// | `transient` | left out of [snapshots](crate::snapshot) and of scenes, also if its pairs are [mirrored](crate::mirror) |
-/// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity |
+/// | `one_of`, `one_of = Parent` | targets must be children of the relation, or of `Parent`'s entity, when the pair is inserted |
 /// | `with = Other`, `with(A, B)` | companions: relations inserted with the same target |
 /// | `source(Person, !Ghost)`, `target(City)` | components that an end must have, or with `!` must not have: [`RelationTraits::source`] |
 /// | `on_missing = Refuse \| Insert \| Warn` | what happens to a pair if an end breaks one of these: [`OnMissing`] |

@@ -227,7 +227,8 @@ impl RelationTraits {
         self
     }
 
-    /// Targets must be children of the relation's entity.
+    /// Targets must be children of the relation's entity. That is checked when a pair is inserted: one whose target gets another
+    /// parent later stays.
     ///
     /// In the book: [Traits and cleanup in pictures](crate::book::traits).
     #[must_use]
@@ -236,7 +237,7 @@ impl RelationTraits {
         self
     }
 
-    /// Targets must be children of `parent`.
+    /// Targets must be children of `parent`. That is checked when a pair is inserted, as with [`one_of`](Self::one_of).
     #[must_use]
     pub fn one_of_id(mut self, parent: Entity) -> Self {
         self.set_one_of(OneOf::Parent(IdRef::Entity(parent)));
