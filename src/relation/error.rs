@@ -95,7 +95,9 @@ pub enum TraitsError {
         conflict: TraitConflict,
     },
     /// The relation has been used: its traits cannot change any more.
-    #[error("traits of {relation} cannot change: it has been used in a pair; set them before its first pair")]
+    #[error(
+        "traits of {relation} cannot change: it has been used in a pair; set them, or register its type, before its first pair"
+    )]
     Frozen {
         /// The relation.
         relation: RelationName,

@@ -330,10 +330,10 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// If they contradict each other or what is known, or come too late; or a companion of a component cannot be made.
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;
 
-    /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation, which is not
-    /// registered by this: pairs that are inserted by its id before [`register_relation`](Self::register_relation), or another
-    /// use of the type, follow none of its rules, and the type is refused afterwards as its traits come too late. Register it first.
-    /// Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
+    /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation.
+    ///
+    /// The traits that a relation type declares hold once it is [registered](Self::register_relation), or used as a type. They are
+    /// refused if a pair was inserted by its entity before that. Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn entity_of<T: Send + Sync + 'static>(&mut self) -> Entity;
 
     /// Puts the sources of a target of an `ordered` relation into the given order. Example: [order](WorldPairExt#order).

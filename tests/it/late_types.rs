@@ -351,3 +351,61 @@ fn an_expression_that_asks_for_a_type_leaves_its_fields_to_be_known_later() {
     drop(world);
     assert_eq!(Arc::strong_count(&count), 1);
 }
+
+#[derive(Component)]
+struct Ship;
+
+/// What is to be refused of `R`, whose entity has pairs already.
+fn refused_everywhere<R: Relation + Clone>(relation: R) {
+    let mut world = world();
+    let [a, b, c] = spawn(&mut world);
+    let entity = world.entity_of::<R>();
+    world.insert_pair_by_id(a, (entity, b)).unwrap();
+    let is_late = |error: &InsertPairError| {
+        assert!(matches!(error, InsertPairError::Traits(TraitsError::Frozen { .. })), "{error}");
+    };
+    is_late(&refused(&mut world, |world| world.insert_pair(a, relation.clone(), c)));
+    is_late(&refused(&mut world, |world| world.replace_targets(a, [(relation.clone(), c)])));
+    is_late(&refused(&mut world, |world| world.move_sources::<R>(b, c)));
+    is_late(&refused(&mut world, |world| world.insert_pair_to::<R, Ship>(a, Ship)));
+    let pairs = [(relation.clone(), b), (relation.clone(), c)];
+    let error = refused(&mut world, |world| world.insert_pairs(a, pairs.clone()));
+    assert_eq!(error.refused.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1]);
+    error.refused.iter().for_each(|(_, error)| is_late(error));
+    let batch = pairs.map(|(relation, target)| (c, relation, target));
+    let error = refused(&mut world, |world| world.insert_pair_batch(batch));
+    error.refused.iter().for_each(|(_, error)| is_late(error));
+    assert_eq!((error.refused.len(), take_reported_errors()), (2, Vec::new()));
+    // Where nothing is returned, each pair is reported; what is spawned with it is there.
+    let reported = |world: &mut World, count: usize| {
+        world.flush();
+        let errors = take_reported_errors();
+        assert!(
+            errors.len() == count && errors.iter().all(|error| error.contains("cannot change")),
+            "{errors:?}"
+        );
+    };
+    world.spawn(Pair(relation.clone(), c));
+    reported(&mut world, 1);
+    world.spawn(bevy_relations::bundle::SourcesBundle::<R, _>::new((Ship, Ship)));
+    reported(&mut world, 2);
+    world.spawn_batch_with_pair([(Ship, relation.clone(), c), (Ship, relation.clone(), a)]);
+    reported(&mut world, 2);
+    world.commands().insert_pair_batch([(a, relation.clone(), c)]);
+    reported(&mut world, 1);
+    assert_eq!(world.query::<&Ship>().iter(&world).count(), 4);
+    assert_eq!(world.pairs_by_id(entity).len(), 1);
+    world.check_pairs().unwrap();
+    // In a store that is new, it can be registered.
+    world.clear_pairs();
+    world.insert_pair(a, relation, c).unwrap();
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_relation_type_whose_entity_has_pairs_before_is_refused_by_every_way_of_insertion() {
+    refused_everywhere(Meets);
+    refused_everywhere(Starts);
+    refused_everywhere(InTable);
+    refused_everywhere(Split);
+}

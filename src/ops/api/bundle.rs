@@ -17,12 +17,12 @@ use crate::{
         register::{
             entity::entity_of,
             participant::{Participant, note_markers},
-            relation::relation_id,
+            relation::try_relation_id,
             report::{report, to_bevy, with_place},
             store::mark_living,
         },
     },
-    relation::Relation,
+    relation::{Relation, TraitsError},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -130,20 +130,23 @@ pub(crate) fn insert_to_type<R: Relation, T: Send + Sync + 'static>(
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     if size_of::<R>() > 0 {
-        let pair = type_pair::<R, T>(world, source);
+        let pair = type_pair::<R, T>(world, source)?;
         return insert_slot(world, pair, &mut Some(relation), ends);
     }
     insert_to::<R, T, T>(world, source, target.0, ends)
 }
 
 /// The pair of a relation type and a type as its target.
+///
+/// # Errors
+/// If the declared traits of the relation are rejected.
 pub(crate) fn type_pair<R: Relation, T: Send + Sync + 'static>(
     world: &mut World,
     source: Entity,
-) -> StoredPair {
+) -> Result<StoredPair, TraitsError> {
     let target = entity_of::<T>(world);
-    let relation = relation_id::<R>(world);
-    StoredPair { source, relation, target }
+    let relation = try_relation_id::<R>(world)?;
+    Ok(StoredPair { source, relation, target })
 }
 
 /// Inserts the pair of `R` and the entity of `T`, with a value of the type that the pair carries.
@@ -153,7 +156,7 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
     value: V,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let pair = type_pair::<R, T>(world, source);
+    let pair = type_pair::<R, T>(world, source)?;
     insert_slot(world, pair, &mut Some(value), ends)
 }
 
@@ -437,12 +440,14 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
         }
         let target = entity.id();
         entity.world_scope(|world| {
-            relation_id::<R>(world);
+            // Registered before the sources are spawned. If it is refused, so is each pair.
+            let _ = try_relation_id::<R>(world);
             sources.spawn_all(world, &mut |world, source| {
-                let relation = relation_id::<R>(world);
-                if let Err(error) =
+                let relation = try_relation_id::<R>(world).map_err(InsertPairError::from);
+                let inserted = relation.and_then(|relation| {
                     insert(world, StoredPair { source, relation, target }, None, EndCheck::Now)
-                {
+                });
+                if let Err(error) = inserted {
                     refused(world, error, place);
                 }
             });
@@ -513,7 +518,8 @@ where
     B: Bundle<Effect: NoBundleEffect>,
     R: Relation,
 {
-    relation_id::<R>(world);
+    // Registered before the sources are spawned. If it is refused, so is each pair.
+    let _ = try_relation_id::<R>(world);
     let (bundles, pairs): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|(bundle, value, target)| ((bundle, Participant), (value, target))).unzip();
     let sources: Vec<Entity> = world.spawn_batch(bundles).collect();

@@ -2,7 +2,7 @@
 
 use super::{
     ends::EndCheck,
-    error::InsertPairsError,
+    error::{InsertPairError, InsertPairsError},
     insert::{
         insert_constrained, insert_observed, insert_slot, insert_typed, insert_when_ready,
         insert_with_components,
@@ -13,8 +13,8 @@ use super::{
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    ops::register::{relation::relation_id, table::write_stale},
-    relation::Relation,
+    ops::register::{relation::try_relation_id, table::write_stale},
+    relation::{Relation, TraitsError},
     store::{Affected, FastPathFlags, PairStore},
 };
 use alloc::vec::Vec;
@@ -44,19 +44,19 @@ fn insert_numbered<R: Relation>(
     let mut operation = Operation::begin(world);
     loop {
         let world = operation.world();
-        let (relation, (number, (source, value, target), why)) = next;
-        let pair = StoredPair { source, relation, target };
-        let inserted = match why {
-            FastPath::NotReady => insert_when_ready(world, pair),
-            FastPath::Observed => insert_observed(world, pair, insert_when_ready),
-            FastPath::WithComponents => insert_with_components(world, pair),
-            FastPath::Constrained => insert_constrained(world, pair, ends),
-            _ if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
-            _ => insert_slot(world, pair, &mut Some(value), ends),
-        };
-        if let Err(error) = inserted {
-            refused.push((number, error));
-        }
+        let inserted = next.and_then(|(relation, (number, (source, value, target), why))| {
+            let pair = StoredPair { source, relation, target };
+            let inserted = match why {
+                FastPath::NotReady => insert_when_ready(world, pair),
+                FastPath::Observed => insert_observed(world, pair, insert_when_ready),
+                FastPath::WithComponents => insert_with_components(world, pair),
+                FastPath::Constrained => insert_constrained(world, pair, ends),
+                _ if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
+                _ => insert_slot(world, pair, &mut Some(value), ends),
+            };
+            inserted.map_err(|error| (number, error))
+        });
+        refused.extend(inserted.err());
         match insert_to_next(world, &mut pairs) {
             Some(after) => next = after,
             None => break,
@@ -69,15 +69,20 @@ fn insert_numbered<R: Relation>(
 /// A pair of a batch with its number, and why it does not take the fast path.
 type Declined<R> = (usize, (Entity, R, Entity), FastPath);
 
+/// What comes next in a batch: a pair, or the number of one that is refused with its relation.
+type Next<R> = Result<(RelationId, Declined<R>), (usize, InsertPairError)>;
+
 /// [`insert_run`] for the relation as it is by now: rules and observers run users' code, after which it may have
-/// another number.
+/// another number, or be refused.
 #[inline]
 fn insert_to_next<R: Relation>(
     world: &mut World,
     pairs: &mut impl Iterator<Item = (usize, (Entity, R, Entity))>,
-) -> Option<(RelationId, Declined<R>)> {
-    let relation = insertable_id::<R>(world);
-    Some((relation, insert_run(world, relation, pairs)?))
+) -> Option<Next<R>> {
+    match insertable_id::<R>(world) {
+        Ok(relation) => Some(Ok((relation, insert_run(world, relation, pairs)?))),
+        Err(error) => pairs.next().map(|(number, _)| Err((number, error.into()))),
+    }
 }
 
 /// Inserts pairs for as long as they take the fast path: the store is found once for all of them. Returns the first
@@ -137,9 +142,9 @@ fn insert_run<R: Relation>(
     Some((number, pair, why))
 }
 
-/// [`relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
+/// [`try_relation_id`], with less to look at for a relation whose pairs can be inserted without rules.
 #[inline]
-fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
+fn insertable_id<R: Relation>(world: &mut World) -> Result<RelationId, TraitsError> {
     let known = fetch::store(world).filter(|store| !store.participants().needs_repair()).and_then(|store| {
         let id = store.registry().of_type::<R>()?;
         let index = store.relation(id);
@@ -149,5 +154,5 @@ fn insertable_id<R: Relation>(world: &mut World) -> RelationId {
         };
         is_fast.then_some(id)
     });
-    known.unwrap_or_else(|| relation_id::<R>(world))
+    known.map_or_else(|| try_relation_id::<R>(world), Ok)
 }
