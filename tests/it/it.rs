@@ -39,6 +39,7 @@ mod errors;
 mod event_adopted;
 mod event_observers;
 mod events;
+mod every_feature;
 mod everyday;
 mod expr;
 mod expr_data_kinds;
