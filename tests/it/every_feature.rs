@@ -121,7 +121,7 @@ fn write<R: Tested + StoredRelation>(world: &mut World, target: Entity, number: 
     if let Some(mut value) = first.and_then(|source| world.pair_value_mut::<R>(source, target)) {
         *value = R::new(1, number + 20);
     }
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let mut state = SystemState::<PairsMut<R>>::new(world);
         let mut pairs = state.get_mut(world).unwrap();
         pairs.for_each_to(target, |_, mut value| *value = R::new(2, number + 30));
@@ -171,7 +171,7 @@ fn check_traversable<R: Tested + TraversableRelation>(world: &World) {
         let propagated = world.get::<Propagated<R, Mass>>(entity);
         let holder = pairs.nearest_above::<Mass>(world, entity);
         let value = holder.and_then(|holder| world.get::<Mass>(holder));
-        assert_eq!(propagated.map(|it| it.holder()), holder, "what is above {entity}");
+        assert_eq!(propagated.map(Propagated::holder), holder, "what is above {entity}");
         assert_eq!(propagated.map(|it| &**it), value, "what is above {entity}");
     }
 }
@@ -404,7 +404,7 @@ fn prepare<R: Tested>(seed: usize, name: &str) -> (World, Vec<(LiveExpr, Compile
         (expr.live(&mut world).unwrap(), expr.compile(&mut world).unwrap())
     });
     let live = live.collect();
-    if seed % 4 != 0 {
+    if !seed.is_multiple_of(4) {
         world.add_observer(|_: On<PairInserted<Wildcard>>, commands: Commands| perhaps::<R>(commands));
         world.add_observer(|_: On<PairRemoved<R>>, commands: Commands| perhaps::<R>(commands));
         world.add_observer(|_: On<Insert<MirroredPairs<R>>>, commands: Commands| perhaps::<R>(commands));
