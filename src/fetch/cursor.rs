@@ -418,14 +418,6 @@ impl<'w, 's, D: QueryData, F: QueryFilter> FetchCursor<'w, 's, D, F> {
         self.fetch.rows
     }
 
-    /// Goes to the only one of the [`storages`](Self::storages), if it is.
-    #[inline]
-    pub(crate) fn enter_if_single(&mut self) {
-        if let &[storage] = self.storages() {
-            self.enter(storage);
-        }
-    }
-
     /// Whether tables match as a whole: their numbers are those of storages.
     pub(crate) fn is_dense(&self) -> bool {
         self.origin.state.dense

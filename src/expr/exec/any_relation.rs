@@ -1,7 +1,7 @@
 //! Terms about pairs of any relation that follow nothing: what is stored is all that there is.
 
 use super::{
-    Batch, Run, StageState,
+    Batch, Decided, Run, StageState,
     atom::{Arg, Flow, Found, Matcher},
 };
 use crate::{
@@ -164,18 +164,21 @@ impl PairRows {
 }
 
 impl StageState {
-    /// Makes a row of every pair of the next sources, of one if only that is wanted.
+    /// Makes a row of every pair of the sources that come next.
     pub(super) fn each_pair(
         &mut self,
         run: &Run<'_, '_>,
-        (input, source, only_one): (&Batch, Operand, bool),
+        (input, source, decided): (&Batch, Operand, Option<Decided<'_>>),
         columns: [Column; 2],
         output: &mut Batch,
     ) {
         let (view, mut pairs) = (run.view, PairRows::new());
-        let end = if only_one { self.row + 1 } else { input.len };
-        let mut readers = if end - self.row < MANY_SOURCES { None } else { readers(&view) };
-        while self.row < end && self.room(run) > pairs.len {
+        let mut readers = if input.len - self.row < MANY_SOURCES { None } else { readers(&view) };
+        while self.row < input.len && self.room(run) > pairs.len {
+            if Decided::is(decided, input, self.row) {
+                self.next_row();
+                continue;
+            }
             let row = self.row as u32;
             if let Some(source) = input.entity(source, self.row).filter(|&source| view.is_alive(source)) {
                 match &mut readers {

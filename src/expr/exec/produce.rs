@@ -79,7 +79,7 @@ impl Stage {
                 Produce::Indexed(indexed) => state.indexed(run, indexed, output.column_mut(indexed.out)),
                 Produce::Atom(atom) => match atom.each_pair() {
                     Some((source, out)) => {
-                        state.each_pair(run, (input, source, decided.is_some()), out, output);
+                        state.each_pair(run, (input, source, decided), out, output);
                     }
                     None => state.atom(run, atom, input, output),
                 },

@@ -213,6 +213,7 @@ where
         }
     }
 
+    /// [`RowLoop::General`], over a part of a storage.
     fn visit_general<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -235,6 +236,7 @@ where
         self.targets.all_match(rows.len(), |entity| !index.is_target(entity))
     }
 
+    /// [`RowLoop::Exclusive`], over a part of a table.
     #[inline]
     fn visit_exclusive<R: Relation>(
         &mut self,
@@ -276,6 +278,7 @@ where
         }
     }
 
+    /// [`RowLoop::Mixed`], over a part of a table.
     fn visit_mixed<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,

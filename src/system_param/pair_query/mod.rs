@@ -238,8 +238,6 @@ where
     }
 
     fn of(&mut self, scope: QueryScope) -> PairQuery<'_, '_, R, S, T, F, TF> {
-        // Here, so that it is not done for each scope.
-        self.ends.sources.enter_if_single();
         PairQuery { pairs: self.pairs, ends: self.ends.shorter(), places: self.places, scope }
     }
 
