@@ -36,7 +36,7 @@ use bevy_inspector_egui::egui::{self, RichText, TextEdit, Ui};
 use edit::Edit;
 use list::{Direction, ListedPair};
 
-/// What the panel of an entity remembers from frame to frame.
+/// What the panel of an entity keeps from frame to frame.
 #[derive(Clone, Default)]
 struct PanelState {
     /// What is written in the line for new pairs.

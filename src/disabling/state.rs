@@ -64,7 +64,7 @@ pub(crate) struct DisabledAlong {
     in_progress: Vec<Entity>,
 }
 
-/// The entity of a resource can be despawned as any other. Every cause is forgotten then: nothing could take one back.
+/// The entity of a resource can be despawned as any other. Every cause is lost then: nothing could take one back.
 fn released(mut world: DeferredWorld<'_>, context: HookContext) {
     let Some(along) = world.get::<DisabledAlong>(context.entity) else { return };
     let observers = along.observers;
@@ -354,7 +354,7 @@ fn despawn(world: &mut World, observers: [Entity; 2]) {
     }
 }
 
-/// Brings everything up to date, forgets roots that are gone, and spawns observers again that were despawned.
+/// Brings everything up to date, removes roots that are gone, and spawns observers again that were despawned.
 pub(crate) fn update_all(world: &mut World) {
     let Some(along) = world.get_resource::<DisabledAlong>() else { return };
     let observers = along.observers;
@@ -370,7 +370,7 @@ pub(crate) fn update_all(world: &mut World) {
     for key in keys {
         update(world, key);
         restore_observers(world, key);
-        forget_dead_roots(world, key);
+        remove_dead_roots(world, key);
     }
 }
 
@@ -391,7 +391,7 @@ fn restore_observers(world: &mut World, key: Followed) {
     }
 }
 
-fn forget_dead_roots(world: &mut World, key: Followed) {
+fn remove_dead_roots(world: &mut World, key: Followed) {
     let Some(along) = world.get_resource::<DisabledAlong>() else { return };
     let Some(disabling) = along.get(key) else { return };
     let is_dead = |root: &Entity| !world.entities().contains_spawned(*root);

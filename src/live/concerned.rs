@@ -92,7 +92,7 @@ impl EntityMarks {
         self.0.insert(entity.index_u32() as usize)
     }
 
-    /// Forgets these, which are all that there are.
+    /// Removes these, which are all that there are.
     fn clear(&mut self, entities: &[Entity]) {
         entities.iter().for_each(|entity| self.0.remove(entity.index_u32() as usize));
     }

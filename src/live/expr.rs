@@ -198,7 +198,7 @@ impl LiveExpr {
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         match core::mem::replace(&mut self.is_updating, true) {
             true => self.known = None,
-            false => self.forget_moves(),
+            false => self.clear_moves(),
         }
         let checked = self.order.as_ref().map_or(Ok(()), |order| order.check(WorldAccess::World(world)));
         let updated = checked.and_then(|()| self.try_update(world));
@@ -224,7 +224,7 @@ impl LiveExpr {
         self.whole.executor().query().cascade.is_some()
     }
 
-    pub(super) fn forget_moves(&mut self) {
+    pub(super) fn clear_moves(&mut self) {
         self.kept.moves.iter_mut().for_each(Moves::clear);
     }
 

@@ -49,7 +49,7 @@ pub(crate) use propagate::update_all as update_propagation;
 pub(crate) use rollup::update_all as update_rollups;
 pub(crate) use updates::{start_propagation, start_rollups};
 
-/// Forgets old changes, and starts recording what systems have requested.
+/// Drops old changes, and starts recording what systems have requested.
 pub(crate) fn maintain(world: &mut bevy_ecs::world::World) {
     feed::maintain(world);
     param::follow_all(world);

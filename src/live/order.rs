@@ -102,7 +102,7 @@ impl KeptOrder {
         }
     }
 
-    /// Forgets what was [touched](Self::touch).
+    /// Clears what was [touched](Self::touch).
     pub(super) fn clear_touched(&mut self) {
         self.touched.clear();
     }

@@ -160,7 +160,7 @@ impl LiveRows {
         if self.last_run.replace(last_run) == Some(last_run) {
             self.live.keep_net_moves();
         } else {
-            self.live.forget_moves();
+            self.live.clear_moves();
         }
         self.net_moves = OnceLock::new();
         self.changed = OnceLock::new();

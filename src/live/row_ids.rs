@@ -67,7 +67,7 @@ impl RowIds {
         self.ids[row]
     }
 
-    /// Forgets which rows came and went. Ids of those that went are free now.
+    /// Clears which rows came and went. Ids of those that went are free now.
     pub(super) fn free_removed(&mut self) {
         self.came.clear();
         self.free.append(&mut self.went);

@@ -34,7 +34,7 @@ pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, may_wait: boo
         return;
     }
     with(world, kind, |mirror| mirror.waiting.retain(|refused| refused.source != source));
-    unmet::forget(world, kind, source);
+    unmet::remove(world, kind, source);
     if !world.entities().contains_spawned(source) {
         with(world, kind, |mirror| mirror.written.remove(&source));
         return;

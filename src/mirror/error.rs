@@ -66,7 +66,7 @@ pub enum MirrorError {
         /// The path of the type.
         path: String,
     },
-    /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world knows no
+    /// The value of a pair whose target is a type cannot be stored: it is not of that type, or the world has no
     /// values of the type yet. The pair was left out.
     #[error(
         "a mirrored pair of {source_entity} was left out: its value is no `{path}`, or no such values are registered in the world yet: call `entity_of` for the type first"

@@ -35,7 +35,7 @@ pub(super) fn retry(world: &mut World, kind: Kind) {
     }
     for source in unmet::entities(world, kind, |_| true) {
         if !world.entities().contains_spawned(source) {
-            unmet::forget(world, kind, source);
+            unmet::remove(world, kind, source);
         }
     }
     let mut gone: Vec<Entity> = unmet::causes(world, kind);
@@ -67,6 +67,6 @@ fn try_again(world: &mut World, kind: Kind, source: Entity) {
         Some(arrived) => drop(apply_to(world, kind, source, &*arrived)),
         // Its component was written from its pairs, and did not arrive.
         None if kind.is_on(world, source) => {}
-        None => unmet::forget(world, kind, source),
+        None => unmet::remove(world, kind, source),
     }
 }

@@ -24,8 +24,8 @@ pub(super) fn arrived(world: &World, kind: Kind, source: Entity) -> Option<&dyn 
     mirror(world, kind)?.unmet.get(&source)?.component.as_deref()
 }
 
-/// Forgets what had arrived for an entity.
-pub(super) fn forget(world: &mut World, kind: Kind, source: Entity) {
+/// Removes what had arrived for an entity.
+pub(super) fn remove(world: &mut World, kind: Kind, source: Entity) {
     with_unmet(world, kind, |unmet| unmet.remove(&source).map(drop));
 }
 

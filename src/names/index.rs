@@ -9,7 +9,7 @@ use bevy_platform::{
 };
 use core::ops::ControlFlow;
 
-/// Remembers which entity a name led to. Its entries must be checked: it is not updated by changes.
+/// A cache of the entities that names led to. Its entries must be checked: it is not updated by changes.
 #[derive(Resource, Default)]
 pub(crate) struct NameIndex {
     cache: RwLock<NameCache>,
@@ -38,7 +38,7 @@ struct SiblingNames {
 }
 
 /// Entries from which on it pays to look for useless ones.
-const MAX_FORGOTTEN: usize = 1024;
+const MAX_UNCHECKED: usize = 1024;
 
 /// One in so many searches files every entity.
 const SEARCHES: u32 = 8;
@@ -64,7 +64,7 @@ impl NameIndex {
     ) -> Option<Entity> {
         let mut known = self.cache.write().unwrap_or_else(PoisonError::into_inner);
         let siblings = known.parents.get(&parent);
-        let is_known = |entity, name: &Name| siblings.is_some_and(|siblings| siblings.knows(entity, name));
+        let is_known = |entity, name: &Name| siblings.is_some_and(|siblings| siblings.has(entity, name));
         let new = source.newest(parent, is_known);
         known.file(source, parent, &new);
         let new = known.parents.get(&parent).and_then(|siblings| siblings.entities.get(&hash).copied());
@@ -89,7 +89,7 @@ impl NameIndex {
 }
 
 impl SiblingNames {
-    fn knows(&self, entity: Entity, name: &Name) -> bool {
+    fn has(&self, entity: Entity, name: &Name) -> bool {
         self.entities.get(&name.pre_hash()) == Some(&entity)
     }
 }
@@ -112,13 +112,13 @@ impl NameCache {
         }
         self.len += known.len();
         // No entity needs more than one.
-        if self.len > self.limit.max(MAX_FORGOTTEN).max(source.entity_count()) {
-            self.forget(source);
+        if self.len > self.limit.max(MAX_UNCHECKED).max(source.entity_count()) {
+            self.prune(source);
         }
     }
 
     /// Throws away what is of no use.
-    fn forget(&mut self, source: &Source<'_, '_>) {
+    fn prune(&mut self, source: &Source<'_, '_>) {
         self.len = 0;
         self.parents.retain(|&parent, siblings| {
             siblings.entities.retain(|&hash, entity| source.is_hashed(*entity, parent, hash));

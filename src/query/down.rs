@@ -4,7 +4,7 @@ use super::{
     entities::ReadEntities,
     macros::{query_data, require_traversable},
     read::{AllChildren, ReadOrder, ReadPairs},
-    scratch::{Remembered, Scratch},
+    scratch::{Scratch, ScratchState},
 };
 use crate::{
     fetch::SharedData,
@@ -99,7 +99,7 @@ pub struct DownSearch {
     met: Option<VisitedSet>,
 }
 
-impl Remembered for DownSearch {
+impl ScratchState for DownSearch {
     type Of<'w> = Self;
 }
 

@@ -5,7 +5,7 @@ use super::{
     entities::ReadEntities,
     macros::{query_filter, require_traversable},
     read::ReadPairs,
-    scratch::{Remembered, Scratch},
+    scratch::{Scratch, ScratchState},
 };
 use crate::{
     relation::TraversableRelation,
@@ -124,7 +124,7 @@ pub struct BelowNotes<'w> {
     again: bool,
 }
 
-impl Remembered for BelowNotes<'static> {
+impl ScratchState for BelowNotes<'static> {
     type Of<'w> = BelowNotes<'w>;
 }
 

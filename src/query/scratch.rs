@@ -9,7 +9,7 @@ use bevy_ecs::{
 use core::marker::PhantomData;
 
 /// What is kept while a query is iterated.
-pub trait Remembered {
+pub trait ScratchState {
     /// The same while the world is borrowed. Empty at first; to lose it costs time, nothing else.
     type Of<'w>: Default;
 }
@@ -27,7 +27,7 @@ impl<T: Default> Clone for ScratchFetch<T> {
 }
 
 // SAFETY: nothing is accessed, and every entity matches.
-unsafe impl<M: Remembered> WorldQuery for Scratch<M> {
+unsafe impl<M: ScratchState> WorldQuery for Scratch<M> {
     type Fetch<'w> = ScratchFetch<M::Of<'w>>;
     type State = ();
 

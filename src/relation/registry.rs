@@ -199,7 +199,7 @@ impl Registry {
     }
 
     /// Notes that an entity stands for a type no longer.
-    pub(crate) fn forget_type(&mut self, entity: Entity) {
+    pub(crate) fn remove_type(&mut self, entity: Entity) {
         self.type_entities.remove(&entity);
     }
 
@@ -218,7 +218,7 @@ impl Registry {
         self.types.insert(type_id, entry);
     }
 
-    /// Forgets what is known of a type that was no relation.
+    /// Removes what is recorded of a type that was no relation.
     pub(crate) fn take_type_entry(&mut self, type_id: TypeId) -> Option<TypeEntry> {
         self.types.remove(&type_id)
     }
@@ -379,7 +379,7 @@ impl Registry {
         self.by_entity.insert(entity, id);
     }
 
-    /// Forgets a relation. Its number will serve another, and so will its key if it is a run-time relation.
+    /// Unregisters a relation. Its number will serve another, and so will its key if it is a run-time relation.
     pub(crate) fn remove(&mut self, id: RelationId) {
         self.traits_version += 1;
         let entity = self.entry(id).entity;

@@ -412,7 +412,7 @@ impl RelationChecker<'_> {
         let entry = self.store.registry.entry(self.id);
         let (relation, adopted) = (entry.entity, entry.adopted.is_some());
         let is_alive = self.world.entities().contains_spawned(relation);
-        // One of a type may be forgotten and alive, if an observer's panic kept Bevy from finishing its despawn: the type gets
+        // One of a type may be alive and without a record, if an observer's panic kept Bevy from finishing its despawn: the type gets
         // another with its next use.
         let is_known = self.store.participants.is_relation(relation) || entry.type_id.is_some();
         if self.store.registry.of_entity(relation) != Some(self.id) || is_alive && !is_known {

@@ -8,7 +8,7 @@ use super::{forward::Forward, pages::Pages, reverse::Reverse};
 use alloc::vec::Vec;
 use bevy_ecs::entity::{Entity, EntityHashMap, EntityHashSet};
 
-/// More moved subtrees than this are not remembered one by one.
+/// More moved subtrees than this are not listed one by one.
 const MAX_STALE: usize = 1024;
 
 /// The depths of one relation.

@@ -344,7 +344,7 @@ impl PairStore {
         self.end_writing();
     }
 
-    /// Whether components of one source may be inserted in one call. Bevy's `insert_by_ids` forgets how components are stored when
+    /// Whether components of one source may be inserted in one call. Bevy's `insert_by_ids` loses how components are stored when
     /// an observer panics in it, and with the same components writes nothing from then on.
     pub(crate) fn inserts_at_once(&self) -> bool {
         !self.tables.was_broken_off

@@ -415,7 +415,7 @@ impl Forward {
         }
     }
 
-    /// Forgets a pair that is known to be there, if the relation is exclusive; finds out, if not.
+    /// Removes a pair that is known to be there, if the relation is exclusive; finds out, if not.
     #[inline]
     pub(crate) fn remove(&mut self, source: Entity, target: Entity) -> Option<Edge> {
         match self {
@@ -433,7 +433,7 @@ impl Forward {
         }
     }
 
-    /// Forgets the pairs of all sources of a target, which have no values.
+    /// Removes the pairs of all sources of a target, which have no values.
     pub(crate) fn remove_all(&mut self, sources: &[Entity], target: Entity) {
         match self {
             Self::Exclusive(forward) => {

@@ -32,7 +32,7 @@ impl HashIndex {
         self.positions.insert_unique(hash(key_at(at)), at as u32, hash_at);
     }
 
-    /// Forgets a key, which must still stand where it was.
+    /// Removes a key, which must still stand where it was.
     pub(crate) fn remove(&mut self, key: u64, key_at: impl Fn(usize) -> u64) {
         if let Ok(found) = self.positions.find_entry(hash(key), |&at| key_at(at as usize) == key) {
             found.remove();

@@ -152,7 +152,7 @@ impl<T> Journal<T> {
         })
     }
 
-    /// Forgets the changes from before the last update, or from long before it if there are readers that do not run in
+    /// Drops the changes from before the last update, or from long before it if there are readers that do not run in
     /// every frame.
     pub(crate) fn update(&mut self) {
         self.recent = self.updated;

@@ -402,7 +402,7 @@ impl PairStore {
         })
     }
 
-    /// What is done once per frame: makes every stored depth right, forgets old changes, moves what is left of lists together.
+    /// What is done once per frame: makes every stored depth right, drops old changes, moves what is left of lists together.
     pub(crate) fn maintain(&mut self) {
         for index in self.relations.iter_mut().chain([&mut self.tags]) {
             index.forward.compact();

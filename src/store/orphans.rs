@@ -63,7 +63,7 @@ impl PairStore {
         postponed.extend(noted.drain(first.min(noted.len())..));
     }
 
-    /// Forgets which operations are not done: they were lost. What was postponed is due.
+    /// Clears which operations are not done: they were lost. What was postponed is due.
     pub(crate) fn release_all_orphans(&mut self) {
         let Orphans { noted, postponed, held } = &mut self.orphans;
         noted.append(postponed);
@@ -90,8 +90,8 @@ impl PairStore {
         orphans.map(|orphan| orphan.target).filter(|&target| met.insert(target)).collect()
     }
 
-    /// Forgets what was noted.
-    pub(crate) fn forget_orphans(&mut self) {
+    /// Clears what was noted.
+    pub(crate) fn clear_orphans(&mut self) {
         self.orphans.noted.clear();
         self.orphans.postponed.clear();
     }

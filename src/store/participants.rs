@@ -144,7 +144,7 @@ impl Beyond {
             .collect()
     }
 
-    /// Forgets an entity.
+    /// Removes an entity.
     fn remove(&mut self, entity: Entity) {
         for relation in self.of.remove(&entity).into_iter().flatten() {
             let (number, word, bit) = Self::place(entity, relation);
@@ -229,7 +229,7 @@ impl Participants {
     fn ensure(&mut self, entity: Entity) -> &mut Record {
         let record = self.records.get_mut(entity.index_u32());
         if !record.is_of(entity) {
-            // Entities that were never marked are not forgotten when they go.
+            // Entities that were never marked are not removed when they go.
             if record.is_beyond()
                 && let Some(old) = record.entity(entity.index_u32())
             {
@@ -320,8 +320,8 @@ impl Participants {
         self.observers_lost = true;
     }
 
-    /// Forgets that observers are gone: they are about to come back.
-    pub(crate) fn forget_lost_observers(&mut self) {
+    /// Clears that observers are gone: they are about to come back.
+    pub(crate) fn clear_lost_observers(&mut self) {
         self.observers_lost = false;
     }
 
@@ -403,9 +403,9 @@ impl Participants {
         EntityRelationIter { bits, beyond: beyond.collect::<SmallVec<[RelationId; 4]>>().into_iter() }
     }
 
-    /// Forgets an entity that goes.
+    /// Removes an entity that goes.
     #[inline]
-    pub(crate) fn forget(&mut self, entity: Entity) {
+    pub(crate) fn remove(&mut self, entity: Entity) {
         if let Some(record) = self.records.existing_mut(entity.index_u32())
             && record.is_of(entity)
         {

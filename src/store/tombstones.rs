@@ -82,7 +82,7 @@ impl Tombstones {
         })
     }
 
-    /// Forgets all tombstones.
+    /// Removes all tombstones.
     pub(crate) fn clear(&mut self) {
         self.places.clear();
         self.count = 0;

@@ -23,7 +23,7 @@ pub(crate) struct UncheckedPairs {
     pairs: Vec<UncheckedPair>,
     /// Their positions in that list.
     positions: HashMap<StoredPair, usize>,
-    /// At this number, pairs that are there no more are forgotten: there is no event when one goes.
+    /// At this number, pairs that are there no more are removed: there is no event when one goes.
     limit: usize,
     /// Entities with pairs of which a component has come or gone, or any may have.
     ends: Vec<(Entity, Option<ComponentId>)>,
@@ -52,9 +52,9 @@ impl PairStore {
         self.unchecked.pairs.push(UncheckedPair { pair, relation, place });
     }
 
-    /// Forgets what was noted of a pair that is inserted now: it was removed in between.
+    /// Removes what was noted of a pair that is inserted now: it was removed in between.
     #[inline]
-    pub(crate) fn forget_unchecked(&mut self, pair: StoredPair) {
+    pub(crate) fn remove_unchecked(&mut self, pair: StoredPair) {
         if self.has_unchecked() {
             self.unchecked.positions.remove(&pair);
         }
@@ -62,9 +62,9 @@ impl PairStore {
 
     /// The same, unless the pair is there: then its ends are still to be looked at.
     #[inline]
-    pub(crate) fn forget_unchecked_unless_there(&mut self, pair: StoredPair) {
+    pub(crate) fn remove_unchecked_unless_there(&mut self, pair: StoredPair) {
         if self.has_unchecked() && !self.relation(pair.relation).has(pair.source, pair.target) {
-            self.forget_unchecked(pair);
+            self.remove_unchecked(pair);
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
                 bed.link(source, target);
                 let pair =
                     StoredPair { source: bed.entities[source], relation, target: bed.entities[target] };
-                bed.store.forget_unchecked(pair);
+                bed.store.remove_unchecked(pair);
                 assert!(bed.store.unchecked(pair).is_none(), "it was removed in round {round}");
                 bed.store.note_unchecked(pair, None);
                 assert!(bed.store.unchecked(pair).is_some());

@@ -22,7 +22,7 @@ use core::{iter::FusedIterator, marker::PhantomData};
 /// inserted again is listed all the same, and again if it was removed again; to find out, ask
 /// [`Pairs`](crate::Pairs). The ends may be dead by the time they are read.
 ///
-/// Each system reads each removal once. [`RelationsPlugin`](crate::RelationsPlugin) forgets removals at the start
+/// Each system reads each removal once. [`RelationsPlugin`](crate::RelationsPlugin) drops removals at the start
 /// of the second frame after them, so that a system that runs once per frame misses none. One that runs less often
 /// does, as with Bevy's. A world without the plugin must call
 /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs), or keeps them all.

@@ -5,7 +5,7 @@ use crate::store::{SourceIter, TargetIter};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
-/// What is left to visit of a depth-first walk over a graph that the caller knows: from a node of type `N`, `I`
+/// What is left to visit of a depth-first walk over a graph that the caller provides: from a node of type `N`, `I`
 /// iterates over its neighbours.
 ///
 /// After each node the caller adds its neighbours, or leaves out what lies beyond: since it was met before, say, for
@@ -54,7 +54,7 @@ impl<N, I: Iterator<Item = N>> DepthFirst<I> {
         None
     }
 
-    /// Forgets what is left.
+    /// Drops what is left.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.branches.clear();

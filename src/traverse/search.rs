@@ -93,7 +93,7 @@ impl VisitedSet {
         }
     }
 
-    /// Forgets everything, for another search of the same kind.
+    /// Clears everything, for another search of the same kind.
     pub(crate) fn clear(&mut self) {
         match self {
             Self::Once => {}

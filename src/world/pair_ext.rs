@@ -481,7 +481,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
 
     /// The upkeep that [`RelationsPlugin`](crate::RelationsPlugin) does once per frame; call it in a world without the
     /// plugin. Depths of all traversable relations become constant to read again, after entities with sources of their
-    /// own were moved; pairs that were removed before the last call are forgotten. Observers that this crate depends on
+    /// own were moved; records of pairs that were removed before the last call are dropped. Observers that this crate depends on
     /// come back if they were despawned, and import what they have missed; [islands](crate::islands) and what is
     /// [disabled along relations](crate::disabling) are brought up to date. The ends of pairs are
     /// [checked](Self::check_constraints). Work of this crate that Bevy dropped because a command panicked is done.

@@ -1,4 +1,4 @@
-//! Texts at random: what is read is written down as the same, and every error knows its place.
+//! Texts at random: what is read is written down as the same, and every error has its place.
 
 mod common;
 

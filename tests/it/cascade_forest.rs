@@ -37,7 +37,7 @@ pub(crate) struct Forest<R> {
     pub(crate) world: World,
     pub(crate) random: Random,
     pub(crate) entities: Vec<Entity>,
-    /// Entities that got another parent or lost theirs since [`forget`](Self::forget) was called.
+    /// Entities that got another parent or lost theirs, until the list is cleared.
     pub(crate) relinked: Vec<Entity>,
     link: fn(&mut World, Entity, Entity) -> bool,
     relation: core::marker::PhantomData<R>,

@@ -508,7 +508,7 @@ fn a_cascade_ends_where_bevys_components_go_in_a_circle_or_name_the_dead() {
     world.check_pairs().unwrap();
 }
 
-/// The store forgets an entity that was cleared and has no pair: the policy still takes it.
+/// The store has no record of an entity that was cleared and has no pair: the policy still takes it.
 #[test]
 fn an_entity_that_was_its_own_last_source_goes_when_it_is_cleared() {
     for has_index in [true, false] {

@@ -262,7 +262,7 @@ fn a_command_that_panics_keeps_no_pair_from_being_checked() {
         let [a] = spawn(&mut world);
         let b = world.spawn(Fuse).id();
         world.insert_pair_by_id(a, (relation, b)).unwrap();
-        // Bevy makes an error of it, or goes on with it and forgets what was queued.
+        // Bevy makes an error of it, or goes on with it and drops what was queued.
         let _ = panic_message(|| _ = world.entity_mut(b).remove::<Fuse>());
         match is_maintained {
             true => world.maintain_pairs(),

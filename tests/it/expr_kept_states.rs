@@ -241,7 +241,7 @@ fn a_kept_expression_answers_as_a_new_one_whatever_has_changed() {
     for (change, same_names, apply) in CHANGES {
         let mut world = world();
         let mut kept: Vec<CompiledExpr> = EXPRESSIONS.iter().map(|text| world.compile(text)).collect();
-        // Bound as those are, but without anything that a run remembers.
+        // Bound as those are, but without anything that a run keeps.
         let mut idle: Vec<CompiledExpr> = EXPRESSIONS.iter().map(|text| world.compile(text)).collect();
         kept.iter_mut().for_each(|expr| drop(rows(expr, &world.world).unwrap()));
         apply(&mut world);

@@ -233,7 +233,7 @@ fn holders_above_are_found_from_wherever_a_walk_starts() {
         // Those that count themselves may be found from the holders down.
         let climbs = steps(&mut expr, &world).contains(&"holder above".into());
         assert!(climbs || text.contains("self"), "{text}");
-        // Twice: what the first run has remembered must not be taken for the second's.
+        // Twice: what the first run has found must not be taken for the second's.
         for _ in 0..2 {
             let mut found = Vec::new();
             expr.for_each(&world, |row| found.push((row.this().unwrap(), row.source(1)))).unwrap();

@@ -1,4 +1,4 @@
-//! Scans that test for pairs, with expressions that are kept: what they remember of rows must be the same as looking anew,
+//! Scans that test for pairs, with expressions that are kept: what they keep of rows must be the same as looking anew,
 //! whatever moves, goes or comes between two runs.
 
 use crate::common::{Random, fewer, spawn, take_errors, world_that_records_errors};

@@ -562,7 +562,7 @@ fn an_index_belongs_to_one_world_and_goes_with_its_resources() {
 }
 
 #[test]
-fn what_is_gone_is_forgotten() {
+fn what_is_gone_is_removed() {
     let mut world = world();
     world.index_field::<Level>("0").unwrap();
     world.spawn_batch((0..100).map(|_| Level(1)));

@@ -95,7 +95,7 @@ fn a_pair_waits_for_what_its_target_must_have_and_is_reported_once() {
 }
 
 #[test]
-fn what_waits_is_forgotten_if_the_component_is_removed_or_another_arrives() {
+fn what_waits_is_dropped_if_the_component_is_removed_or_another_arrives() {
     let mut world = client::<SitsOn>();
     let [ann, ben, chair, bench] = spawn(&mut world);
     arrives::<SitsOn>(&mut world, ann, &[chair]);
@@ -113,7 +113,7 @@ fn what_waits_is_forgotten_if_the_component_is_removed_or_another_arrives() {
 }
 
 #[test]
-fn what_waits_is_forgotten_with_its_entity() {
+fn what_waits_is_dropped_with_its_entity() {
     let mut world = client::<SitsOn>();
     let [ann, chair] = spawn(&mut world);
     arrives::<SitsOn>(&mut world, ann, &[chair]);

@@ -8,7 +8,7 @@ use bevy_relations::{
 };
 use proptest::prelude::*;
 
-/// A world in which names are remembered.
+/// A world in which names are cached.
 fn world() -> World {
     let mut world = World::new();
     world.register_relation::<ChildOf>().unwrap();
@@ -355,8 +355,8 @@ fn check(world: &mut World, all: &[Entity], parent: Option<Entity>, in_system: b
     }
 }
 
-fn run(remember: bool, steps: Vec<Step>) {
-    let mut world = if remember { world() } else { World::new() };
+fn run(cached: bool, steps: Vec<Step>) {
+    let mut world = if cached { world() } else { World::new() };
     let mut all: Vec<Entity> = Vec::new();
     for step in steps {
         let pick = |nth: usize| all.get(nth % all.len().max(1)).copied();
@@ -431,8 +431,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn lookups_find_what_a_search_by_hand_finds(remember: bool, steps in prop::collection::vec(step(), 1..80)) {
-        run(remember, steps);
+    fn lookups_find_what_a_search_by_hand_finds(cached: bool, steps in prop::collection::vec(step(), 1..80)) {
+        run(cached, steps);
     }
 }
 

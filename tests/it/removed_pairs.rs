@@ -127,7 +127,7 @@ fn a_system_that_lags_behind_reads_what_is_left() {
     world.maintain_pairs();
     let third = remove(&mut world, 3);
     assert_eq!(eager(&mut world), [second, third]);
-    assert_eq!(lazy(&mut world), [second, third], "the first is forgotten");
+    assert_eq!(lazy(&mut world), [second, third], "the first is dropped");
     world.maintain_pairs();
     world.maintain_pairs();
     let again = remove(&mut world, 1);

@@ -341,7 +341,7 @@ fn a_crowd_is_cloned_with_its_pairs_to_an_entity_outside() {
 
 #[test]
 fn many_narrowed_observers_do_not_slow_down_despawning_others() {
-    // Forgetting an entity must not look at every narrowed observer: that would be 2 * 10^9 steps.
+    // Removing an entity must not look at every narrowed observer: that would be 2 * 10^9 steps.
     let mut world = World::new();
     let targets = spawn(&mut world, 20_000);
     let hub = world.spawn_empty().id();

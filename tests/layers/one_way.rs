@@ -50,7 +50,7 @@ fn there_is_one_way_into_the_store() {
 #[test]
 fn what_is_known_of_relations_and_participants_is_changed_by_ops_alone() {
     assert_none(check_roles);
-    let text = "store.participants_mut().forget(entity);";
+    let text = "store.participants_mut().remove(entity);";
     assert_eq!(lines(check_roles, "expr/bind/mod", text), [1]);
     assert_eq!(lines(check_roles, "ops/lifecycle/cleanup", text), []);
 }

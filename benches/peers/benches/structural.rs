@@ -1,6 +1,6 @@
 //! The same workloads as the paired binary, one contestant at a time, under criterion.
 //!
-//! Good for watching one contestant over time (criterion remembers the last run); for ratios between
+//! Good for watching one contestant over time (criterion keeps the last run); for ratios between
 //! contestants use the binary, which interleaves them.
 
 use bevy_relations_peers::{HUGE, Referee, SEED, Scale, Stopwatch, Unit, Workload, entry, workloads};

@@ -82,7 +82,7 @@ pub(crate) trait Side: 'static {
         self.despawn(root);
     }
 
-    /// What an app does once per frame: Bevy forgets which components were removed, which would pile up.
+    /// What an app does once per frame: Bevy drops which components were removed, which would pile up.
     fn end_frame(&mut self) {}
 
     /// Gives memory back that nothing needs, where that can be asked for.

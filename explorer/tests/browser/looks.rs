@@ -92,7 +92,7 @@ fn the_views_fit_the_window_in_light_and_dark() {
         backgrounds.push(page.eval("getComputedStyle(document.body).backgroundColor"));
     }
     assert_ne!(backgrounds[0], backgrounds[1]);
-    // The button comes before what the system says, and is remembered.
+    // The button comes before what the system says, and is kept.
     page.click("document.querySelector('#theme')");
     page.until(&format!("getComputedStyle(document.body).backgroundColor === {}", backgrounds[0]));
     page.load();

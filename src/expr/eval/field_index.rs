@@ -174,7 +174,7 @@ impl Entries {
         within.filter_map(|&(_, entity)| Entity::try_from_bits(entity))
     }
 
-    /// Takes the value of an entity, or forgets it.
+    /// Takes the value of an entity, or removes it.
     fn set(&mut self, entity: Entity, key: Option<FieldKey>) {
         let before = match &key {
             Some(key) => self.keys.insert(entity, key.clone()),

@@ -199,7 +199,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Forgets what was found, for a run with other pairs.
+    /// Clears what was found, for a run with other pairs.
     pub(crate) fn restart(&mut self) {
         self.of = None;
     }

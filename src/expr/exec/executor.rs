@@ -354,7 +354,7 @@ impl Executor {
         }
         let view = View::new(access).ok_or(ExprRunError::NoPairs)?;
         if self.store != Some(view.store.id()) {
-            // What was remembered is about pairs that are gone.
+            // What was found is about pairs that are gone.
             self.store = Some(view.store.id());
             self.plans = Default::default();
         }

@@ -225,7 +225,7 @@ impl Fit<'_> {
 }
 
 impl FitSets {
-    /// Forgets what was known of another run.
+    /// Clears what was found in another run.
     pub(crate) fn restart(&mut self, masks: usize) {
         self.0.resize_with(masks, FitSet::default);
         for fit in &mut self.0 {

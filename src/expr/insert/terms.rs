@@ -358,7 +358,7 @@ impl PlannedPair<'_> {
         Ok(ends.map(|(relation, target)| NewPair { relation, target, value: None }))
     }
 
-    /// A pair with a type as its relation or target may carry values of that type; the store knows a type with fields only by its
+    /// A pair with a type as its relation or target may carry values of that type; the store finds a type with fields only by its
     /// use.
     fn check_fields_are_known(
         &self,

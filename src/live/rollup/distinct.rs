@@ -45,7 +45,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
         for &entity in &changed {
             self.fold_below(index, entity);
         }
-        self.forget_empty(&changed);
+        self.remove_empty(&changed);
         changed
     }
 

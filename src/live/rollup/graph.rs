@@ -200,7 +200,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
         let mut changed = self.take_dirty();
         changed.extend(dirty);
         let mut empty = take(&mut self.empty);
-        self.forget_empty(&empty);
+        self.remove_empty(&empty);
         empty.clear();
         self.empty = empty;
         changed
@@ -212,7 +212,7 @@ impl<V, F: RollupFold<V>> Graph<V, F> {
     }
 
     /// Drops those of the nodes that have no value, nor any below them.
-    pub(super) fn forget_empty(&mut self, entities: &[Entity]) {
+    pub(super) fn remove_empty(&mut self, entities: &[Entity]) {
         for entity in entities {
             if self.nodes.get(entity).is_some_and(|node| node.own.is_none() && node.parts == 0) {
                 self.nodes.remove(entity);

@@ -189,7 +189,7 @@ mod sealed {
 /// and removed trigger Bevy's events; those that are written in place are found by their change ticks, which is
 /// O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids this,
 /// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
-/// remembered, everything is folded again.
+/// recorded, everything is folded again.
 pub trait WorldRollupExt: sealed::Sealed {
     /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
     ///

@@ -108,7 +108,7 @@ impl<V: Send + Sync + 'static, F: RollupFold<V>> Work<V, F> {
         true
     }
 
-    /// Forgets what is known, and notes every component to be written.
+    /// Clears the graph, and notes every component to be written.
     fn start_anew<R: Relation>(&mut self, world: &mut World) {
         self.graph = Graph::default();
         self.changes.clear();

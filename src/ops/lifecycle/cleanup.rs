@@ -40,7 +40,7 @@ use bevy_ecs::{
     world::{DeferredWorld, World},
 };
 
-/// Removes pairs and tags and forgets the entity if it `is_gone`, then puts the dependents on the list: an observer
+/// Removes pairs and tags and removes the record of the entity if it `is_gone`, then puts the dependents on the list: an observer
 /// that panics leaves none on it.
 fn finish(departure: Departure, world: &mut DeferredWorld, entity: Entity, is_gone: bool) {
     if !departure.removals.is_empty() {
@@ -60,7 +60,7 @@ fn finish(departure: Departure, world: &mut DeferredWorld, entity: Entity, is_go
         });
     }
     if is_gone {
-        forget(world, entity);
+        remove_record(world, entity);
     }
     if !departure.dependents.is_empty() {
         add_to_cascade(world, departure.dependents);
@@ -105,12 +105,12 @@ pub(in crate::ops) fn leave_all(world: &mut DeferredWorld<'_>, entity: Entity) {
         departure.refusals.extend(leave_as_type(world, entity));
     }
     if departure.is_done() {
-        forget(world, entity);
+        remove_record(world, entity);
     } else {
         finish(departure, world, entity, true);
     }
     if let Some(relation) = relation {
-        // A type gets another entity at once; a run-time relation is forgotten by now.
+        // A type gets another entity at once; a run-time relation is unregistered by now.
         world.commands().queue(move |world: &mut World| respawn(world, relation));
     }
 }
@@ -166,20 +166,20 @@ fn dependents_of_relations(world: &mut DeferredWorld<'_>, entity: Entity) -> Vec
     dependents
 }
 
-/// Forgets an entity that has left all its pairs.
+/// Removes the record of an entity that has left all its pairs.
 #[inline]
-fn forget(world: &mut DeferredWorld<'_>, entity: Entity) {
+fn remove_record(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
     if store.participants().has_role(entity) {
-        forget_roles(world, entity);
+        remove_roles(world, entity);
     } else {
-        store.participants_mut().forget(entity);
+        store.participants_mut().remove(entity);
     }
 }
 
-/// [`forget`] for an entity that means something to the store beside its pairs.
+/// [`remove_record`] for an entity that means something to the store beside its pairs.
 #[cold]
-fn forget_roles(world: &mut DeferredWorld<'_>, entity: Entity) {
+fn remove_roles(world: &mut DeferredWorld<'_>, entity: Entity) {
     let Some(store) = fetch::deferred_store(world) else { return };
     let relation = relation_of(store, entity);
     if let Some(relation) = relation
@@ -188,10 +188,10 @@ fn forget_roles(world: &mut DeferredWorld<'_>, entity: Entity) {
         store.registry_mut().remove(relation);
     }
     if store.participants().is_type(entity) {
-        store.registry_mut().forget_type(entity);
+        store.registry_mut().remove_type(entity);
     }
     let narrowed = store.participants().is_narrowed(entity);
-    store.participants_mut().forget(entity);
+    store.participants_mut().remove(entity);
     if let Some(relation) = relation {
         // It is declined until it has an entity again.
         store.refresh_fast_path(relation);
@@ -245,7 +245,7 @@ fn next_orphans(world: &mut World) -> (Vec<Entity>, bool) {
     let mut orphans = store.take_orphans();
     orphans.retain(|&orphan| world.entities().contains_spawned(orphan));
     for &orphan in &orphans {
-        // It may have been forgotten with its last pair. Only what is known can be collected.
+        // Its record may have gone with its last pair. Only what is known can be collected.
         participant::end_former_pairs(&mut DeferredWorld::from(&mut *world), orphan);
         if let Some(store) = fetch::store_mut(world) {
             store.participants_mut().note(orphan);
@@ -433,7 +433,7 @@ pub(crate) fn clear_pairs(world: &mut World) {
     let mut operation = Operation::begin(world);
     rest.run(|| _ = remove::remove_selected(operation.world(), all, Removal::REMOVED));
     if let Some(store) = fetch::store_mut(operation.world()) {
-        store.forget_orphans();
+        store.clear_orphans();
     }
     operation.finish();
     rest.finish();

@@ -187,7 +187,7 @@ fn check_all(world: &mut World) {
 /// next time.
 pub(crate) fn check_constraints(world: &mut World) -> usize {
     let mut rest = Completion::default();
-    // When a command panics, Bevy forgets those after it.
+    // When a command panics, Bevy drops those after it.
     rest.run(|| check_changed_ends(world));
     let unchecked = fetch::store_mut(world).map(PairStore::take_unchecked).unwrap_or_default();
     let mut removed = 0;

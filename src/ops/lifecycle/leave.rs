@@ -58,7 +58,7 @@ pub(super) fn try_leave(store: &mut PairStore, entity: Entity) -> bool {
             return false;
         }
     }
-    store.participants_mut().forget(entity);
+    store.participants_mut().remove(entity);
     true
 }
 

@@ -87,7 +87,7 @@ impl ObserveChange for Stripped {
 fn on_remove(mut world: DeferredWorld, context: HookContext) {
     let marked = |store: &mut PairStore| store.participants().is_marked(context.entity);
     if !fetch::deferred_store(&mut world).is_some_and(marked) {
-        // At a despawn, cleanup has forgotten it.
+        // At a despawn, cleanup has removed its record.
         return;
     }
     strip(&mut world, context.entity, None);
@@ -132,7 +132,7 @@ fn restore(world: &mut World, entity: Entity, before: Option<ArchetypeId>) {
         return;
     }
     if before.is_none() && !store.needs_marker(entity) {
-        store.participants_mut().forget(entity);
+        store.participants_mut().remove(entity);
         return;
     }
     store.participants_mut().lose_observer(entity);

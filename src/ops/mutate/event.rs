@@ -346,7 +346,7 @@ fn relation_key(world: &mut World, relation: Entity) -> Option<ComponentId> {
 fn narrow_key(world: &mut World, narrowed: Narrowed) -> ComponentId {
     let known = world.get_resource::<NarrowedKeys>().and_then(|keys| keys.get(narrowed));
     let key = known.unwrap_or_else(|| free_key(world));
-    // Also if it is known: the store that knew of its entities may be another by now.
+    // Also if it is known: the store that has its entities on record may be another by now.
     NarrowedKeys::insert(world, narrowed, key);
     key
 }

@@ -443,7 +443,7 @@ impl<'a> Planner<'a> {
         }
         let is_alive = |entity| self.world.entities().contains_spawned(entity);
         let dead = |dead| InsertPairError::Dead { pair: attempted(self.world, self.store, pair), dead };
-        // The store forgets an entity that goes, also if an observer's panic keeps Bevy from finishing the despawn.
+        // The store drops the record of an entity that goes, also if an observer's panic keeps Bevy from finishing the despawn.
         if !is_alive(entry.entity) || !self.store.participants().is_relation(entry.entity) {
             if entry.type_id.is_none() {
                 return Err(dead(PairRole::Relation));

@@ -14,7 +14,7 @@ pub(crate) struct Cascade {
 
 impl Cascade {
     /// Entities wait to be despawned. When no command is queued, one that was has been lost: Bevy reports a command
-    /// that panics, and forgets what it had queued.
+    /// that panics, and drops what it had queued.
     #[inline]
     pub(in crate::ops) fn is_due(&self) -> bool {
         !self.running && !self.pending.is_empty()

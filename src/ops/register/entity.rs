@@ -127,7 +127,7 @@ fn note_own_values(store: &mut PairStore, id: RelationId) {
 }
 
 /// Assigns a new entity to a relation type whose own was despawned; also if an observer's panic kept Bevy from
-/// finishing the despawn: the store has forgotten such an entity.
+/// finishing the despawn: the store has no record of such an entity.
 #[inline]
 pub(crate) fn respawn(world: &mut World, id: RelationId) {
     let Some(store) = fetch::store(world) else { return };
@@ -211,7 +211,7 @@ pub(crate) fn entity_of_type(world: &mut World, type_ref: TypeRef) -> Entity {
             break entry.entity;
         }
         let known = registry.type_entry(type_ref.id).map(|entry| entry.entity);
-        // Forgotten ones are left to themselves, as in `respawn`.
+        // Those without a record are left to themselves, as in `respawn`.
         let known = known.filter(|entity| registry.is_type(*entity));
         let may_learn = known.is_some_and(|entity| may_get_data(store, entity));
         if let Some(entity) = known.filter(|&entity| world.entities().contains_spawned(entity)) {
@@ -266,8 +266,8 @@ pub(crate) fn despawn_unused_type_entity(world: &mut World, entity: Entity) {
     if let Some(type_id) = store.registry().type_of(entity) {
         store.registry_mut().take_type_entry(type_id);
     }
-    store.registry_mut().forget_type(entity);
-    store.participants_mut().forget(entity);
+    store.registry_mut().remove_type(entity);
+    store.participants_mut().remove(entity);
     let _ = world.try_despawn(entity);
 }
 

@@ -91,7 +91,7 @@ fn validate_value<R: Relation>(value: &mut Value<'_>, context: &PairContext<'_>)
 /// Registers relation type `R`, in its own way, and returns its entity.
 ///
 /// # Errors
-/// If its declared traits are rejected; then it, and what was registered along with it, is forgotten.
+/// If its declared traits are rejected; then it, and what was registered along with it, is unregistered.
 pub fn register<R: Relation>(world: &mut World) -> Result<Entity, TraitsError> {
     register_type(world, RelationType::with_values::<R>(), R::traits)
 }
@@ -201,7 +201,7 @@ impl Drop for Declaration<'_> {
             }
             Some(AddedType { id, former: Former::Type { data }, .. }) => {
                 ensure_store(self.world).registry_mut().entry_mut(id).data = data;
-                forget_type(self.world, id);
+                unregister_type(self.world, id);
             }
             None => {}
         }
@@ -228,7 +228,7 @@ fn register_new<R: Relation>(world: &mut World) -> Result<RelationId, TraitsErro
 /// How often a relation type is registered anew if the store goes meanwhile.
 const MAX_ROUNDS: usize = 8;
 
-/// Registers a relation type, or nothing: if that fails, what was registered along with it is forgotten, too.
+/// Registers a relation type, or nothing: if that fails, what was registered along with it is unregistered, too.
 fn register_along(world: &mut World, register: RegisterFn) -> Result<Entity, TraitsError> {
     let before: Vec<RelationId> = ensure_store(world).registry().declared().collect();
     register(world).inspect_err(|_| {
@@ -236,7 +236,7 @@ fn register_along(world: &mut World, register: RegisterFn) -> Result<Entity, Tra
         for id in along.into_iter().filter(|id| !before.contains(id)) {
             // An observer may have used one.
             if !ensure_store(world).registry().entry(id).frozen {
-                forget_type(world, id);
+                unregister_type(world, id);
             }
         }
     })
@@ -250,7 +250,7 @@ pub(crate) fn register_relation<R: Relation>(world: &mut World) -> Result<Entity
 
 /// The entity of a relation that is none after all, as when the traits of its type were rejected: it stands for the type,
 /// as before.
-fn forget_type(world: &mut World, id: RelationId) {
+fn unregister_type(world: &mut World, id: RelationId) {
     let store = ensure_store(world);
     let entry = store.registry().entry(id);
     let (entity, type_id, data, name) = (entry.entity, entry.type_id, entry.data, entry.name.clone());
@@ -280,7 +280,7 @@ pub(crate) fn unregister_relation(world: &mut World, entity: Entity) {
         && !store.registry().entry(id).frozen
         && store.relation(id).len() == 0
     {
-        forget_type(world, id);
+        unregister_type(world, id);
     }
 }
 

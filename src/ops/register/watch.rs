@@ -21,7 +21,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// An observer that is gone, as far as `is_observer` knows, or stale.
+    /// An observer that is gone, as far as `is_observer` says, or stale.
     fn lost(&self, is_observer: impl Fn(Entity) -> bool) -> Option<Entity> {
         self.observers.iter().copied().find(|&observer| self.is_stale || !is_observer(observer))
     }
@@ -32,7 +32,7 @@ impl Watch {
 pub(crate) struct Watches(Vec<Watch>);
 
 impl Watches {
-    /// An observer that is gone, as far as `is_observer` knows.
+    /// An observer that is gone, as far as `is_observer` says.
     pub(super) fn lost(&self, is_observer: impl Fn(Entity) -> bool) -> Option<Entity> {
         self.0.iter().find_map(|watch| watch.lost(&is_observer))
     }
@@ -88,7 +88,7 @@ pub(in crate::ops) fn restore_if_lost(world: &mut World) {
 #[cold]
 pub(super) fn restore_observers(world: &mut World) {
     let Some(store) = fetch::store_mut(world) else { return };
-    store.participants_mut().forget_lost_observers();
+    store.participants_mut().clear_lost_observers();
     let Some(watches) = world.get_resource::<Watches>() else { return };
     let is_observer = |entity| world.get::<Observer>(entity).is_some();
     let broken: Vec<bool> = watches.0.iter().map(|watch| watch.lost(is_observer).is_some()).collect();

@@ -302,7 +302,7 @@ fn values_without_pairs_and_pairs_without_values_are_named() {
 fn entities_that_are_not_known_as_what_they_are_are_named() {
     let mut bed = linked(RelationTraits::new());
     let entity = bed.entities[0];
-    bed.store.participants.forget(entity);
+    bed.store.participants.remove(entity);
     assert_eq!(bed.broken(), Some(Invariant::Roles), "it does not take part");
 
     let mut bed = linked(RelationTraits::new());
@@ -394,7 +394,7 @@ fn tags_that_are_not_as_they_should_be_are_named() {
     bed.world.despawn(tag);
     assert_eq!(bed.broken(), Some(Invariant::Alive));
     let (mut bed, source, _) = tagged();
-    bed.store.participants.forget(source);
+    bed.store.participants.remove(source);
     bed.store.participants.set_marked(source, true);
     assert_eq!(bed.broken(), Some(Invariant::Roles));
 }

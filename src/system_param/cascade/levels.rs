@@ -150,7 +150,7 @@ impl Levels {
         self.make_level(0);
         let journal = index.and_then(|index| Some((index, index.journal()?)));
         let Some((index, journal)) = journal else {
-            // The relations of this world were forgotten. There is no event for what changes.
+            // The store of this world was removed. There is no event for what changes.
             self.cursor = Cursor::default();
             return self.rebuild(index, storages(), true);
         };

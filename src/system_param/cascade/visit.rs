@@ -157,7 +157,7 @@ impl<'w, 's, P: ReadOnlyQueryData + 'static> Parents<'w, 's, P> {
     }
 
     /// Must come before parents in another level are read.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         (self.at, self.found) = (NO_PARENT, None);
     }
 
@@ -208,7 +208,7 @@ pub(super) unsafe fn visit_level<D, P, F, C>(
     F: QueryFilter + 'static,
     C: VisitPolicy,
 {
-    parents.forget();
+    parents.clear();
     for at in 0..nodes.len() {
         if scattered {
             parents.prefetch_parents(above, nodes, at);

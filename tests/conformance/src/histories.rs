@@ -3,7 +3,7 @@
 //!
 //! What this crate refuses is not applied in Flecs, which gives no guarantee there, or aborts. Nor is what Flecs gets
 //! wrong:
-//! - It forgets what With asks for where an exclusive pair is replaced, and replaces nothing where With brings an
+//! - It drops what With asks for where an exclusive pair is replaced, and replaces nothing where With brings an
 //!   exclusive pair.
 //! - The mirror of a symmetric pair goes while Flecs deletes, which takes its source out of the list of those to
 //!   delete; so does a pair that is merely removed; and it crashes where a cascade comes back to where it began.
@@ -13,7 +13,7 @@
 //!   nothing.
 //! - It stops at an assertion where a relation that has traits is a target, and often where a pair of an entity
 //!   with itself, or a relation with pairs of its own, is part of a cascade. Histories have neither.
-//! - Removing a pair from everything, or deleting all that have it, forgets sources with further pairs, and the
+//! - Removing a pair from everything, or deleting all that have it, loses sources with further pairs, and the
 //!   mirrors of symmetric ones. With `(ChildOf, *)` both stop at an assertion.
 
 use crate::{

@@ -366,7 +366,7 @@ const CASES: &[Case] = &[
         steps: &[SpawnPrefab, Spawn, IsA(1, 0), Tag(0), Spawn, IsA(2, 0)],
         end: Differs(
             "2 tag: true, in Flecs false",
-            "what a base has now is copied; Flecs remembers to which table its first instance went",
+            "what a base has now is copied; Flecs stores to which table its first instance went",
         ),
     },
     Case {

@@ -124,7 +124,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "transitive up",
-        reason: "Flecs forgets to look up",
+        reason: "Flecs does not look up",
         often: false,
         applies: |query, seen| seen.closes(query) && seen.looks_up(),
     },
@@ -321,7 +321,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "source after Or that is bound before it",
-        reason: "Flecs forgets the variable, and finds other entities for it",
+        reason: "Flecs drops the variable, and finds other entities for it",
         often: false,
         applies: |query, seen| {
             let var = seen.source().filter(|&var| var != THIS);
@@ -392,7 +392,7 @@ const RULES: &[Rule] = &[
     // `$this` in other places than the source.
     Rule {
         name: "$this as a target in Not, Optional, Or or a scope",
-        reason: "Flecs has $this as a table there, and stops at an assertion or forgets to compare",
+        reason: "Flecs has $this as a table there, and stops at an assertion or does not compare",
         often: false,
         applies: |_, seen| !seen.is_plain_and() && seen.uses(THIS),
     },

@@ -126,7 +126,7 @@ impl Changing {
             }
             1 if self.entities.len() > 3 => {
                 let _ = self.world().try_despawn(a);
-                self.forget_dead();
+                self.remove_dead();
             }
             2 => {
                 if let Ok(mut entity) = self.world().get_entity_mut(a) {
@@ -154,7 +154,7 @@ impl Changing {
                 let at = self.random.below(self.relations.len() - 2);
                 let relation = self.relations.remove(at);
                 let _ = self.world().try_despawn(relation);
-                self.forget_dead();
+                self.remove_dead();
             }
             1 if self.marks.len() > 1 => {
                 let at = self.random.below(self.marks.len());
@@ -175,7 +175,7 @@ impl Changing {
             _ => {
                 // The index of an entity is used again.
                 let _ = self.world().try_despawn(a);
-                self.forget_dead();
+                self.remove_dead();
                 let new = self.world().spawn_empty().id();
                 let mark = self.marks[0];
                 let _ = self.world().insert_tag(new, mark);
@@ -186,7 +186,7 @@ impl Changing {
         }
     }
 
-    fn forget_dead(&mut self) {
+    fn remove_dead(&mut self) {
         let world = &self.ours.world;
         let is_alive = |entity: &Entity| world.get_entity(*entity).is_ok();
         self.entities.retain(is_alive);

@@ -504,7 +504,7 @@ fn guarded(world: &mut World, run: impl FnOnce(&mut World)) -> bool {
     while catch_unwind(AssertUnwindSafe(|| world.flush())).is_err() {
         panicked = true;
     }
-    // Bevy reports a command that panics, and forgets what it had queued: maintenance makes up for it.
+    // Bevy reports a command that panics, and drops what it had queued: maintenance makes up for it.
     while catch_unwind(AssertUnwindSafe(|| world.maintain_pairs())).is_err() {
         panicked = true;
     }

@@ -112,7 +112,7 @@ impl<'s> PairWriter<'s> {
             return None;
         }
         if let Affected::Insertion(source, target) = affected {
-            self.store.forget_unchecked_unless_there(StoredPair { source, relation, target });
+            self.store.remove_unchecked_unless_there(StoredPair { source, relation, target });
         }
         let (index, participants) = self.store.fast_access(relation, flag, affected)?;
         let gives_way = index.takes(FastPathFlags::REMOVE_VALUE);
@@ -273,7 +273,7 @@ impl<'s> PairWriter<'s> {
     /// Inserts a pair that is not there, with the row of its value.
     pub(in crate::ops) fn insert(&mut self, pair: StoredPair, row: Option<u32>, tick: Tick) {
         let StoredPair { source, relation, target } = pair;
-        self.store.forget_unchecked(pair);
+        self.store.remove_unchecked(pair);
         let (index, participants) = self.store.write_access(relation);
         participants.note_relation(source, relation);
         participants.note_relation(target, relation);

@@ -59,7 +59,7 @@ impl PairWriter<'_> {
     /// Inserts a pair on the fast path of relations whose ends must have components, or must not: they are what they must be.
     pub(in crate::ops) fn try_insert_constrained(self, pair: StoredPair, tick: Tick) -> FastPath {
         let StoredPair { source, relation, target } = pair;
-        self.store.forget_unchecked_unless_there(pair);
+        self.store.remove_unchecked_unless_there(pair);
         let affected = Affected::Insertion(source, target);
         match self.store.fast_access(relation, FastPathFlags::INSERT_CONSTRAINED, affected) {
             Some((index, participants)) => insert_if_ready(index, participants, pair, tick, None),

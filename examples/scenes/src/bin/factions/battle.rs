@@ -13,7 +13,7 @@ use bevy::{diagnostic::FrameCount, prelude::*};
 use bevy_relations::{prelude::*, query::Target};
 use bevy_relations_scenes::images::{Images, Shape};
 
-/// How far ships see, and how far an enemy must get away to be forgotten in time.
+/// How far ships see, and how far an enemy must get away to be no target any more.
 const SIGHT: f32 = 95.0;
 const LOST: f32 = 150.0;
 /// Enemies of one ship at a time.
@@ -67,7 +67,7 @@ fn fight(
     places: Query<(&Transform, Option<Target<DockedTo>>), With<Ship>>,
     mut ships: Query<&mut Ship>,
 ) {
-    let mut forgotten = commands.pair_batch::<HostileTo>();
+    let mut dropped = commands.pair_batch::<HostileTo>();
     hostile.for_each_mut(|one, other, mut hostile| {
         // Factions bear their grudges in another way.
         let Ok([(from, docked), (to, safe)]) = places.get_many([one, other]) else { return };
@@ -76,7 +76,7 @@ fn fight(
         let change = if away { -0.5 } else { 0.25 };
         hostile.anger = (hostile.anger + change * time.delta_secs()).min(1.0);
         if hostile.anger <= 0.0 {
-            forgotten.remove(one, other);
+            dropped.remove(one, other);
         } else if !away && let Ok(mut harmed) = ships.get_mut(other) {
             harmed.health -= HARM * hostile.anger * time.delta_secs();
         }
