@@ -213,7 +213,8 @@ pub trait WorldMonitorExt: sealed::Sealed {
 
     /// Reports all rows that are there at the next update, as rows that enter, to a monitor of
     /// [`observe_expr`](Self::observe_expr) or [`add_row_events`](crate::live::WorldRowEventExt::add_row_events): also
-    /// those that were reported before, or that were there when it was made.
+    /// those that were reported before, or that were there when it was made. A row that is gone by then has left, and is reported
+    /// as such.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

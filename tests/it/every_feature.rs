@@ -399,6 +399,8 @@ fn prepare<R: Tested>(seed: usize, name: &str) -> (World, Vec<(LiveExpr, Compile
     };
     let monitor = world.observe_expr(&pairs, entered, left).unwrap();
     world.yield_existing(monitor).unwrap();
+    // A row that was there, and is gone by the first update, would be reported as one that left.
+    world.update_live().unwrap();
     let live = LIVE.iter().map(|text| {
         let expr = PairExpr::parse(text.replace('R', name)).unwrap();
         (expr.live(&mut world).unwrap(), expr.compile(&mut world).unwrap())
