@@ -23,6 +23,10 @@ struct Owes(u32);
 #[relation(symmetric)]
 struct Knows(u32);
 
+#[derive(Relation, Reflect, Clone, PartialEq, Debug, Default)]
+#[relation(key = u8)]
+struct Fits(u8);
+
 fn world() -> (World, [Entity; 2]) {
     let mut world = World::new();
     world.init_resource::<AppTypeRegistry>();
@@ -32,7 +36,9 @@ fn world() -> (World, [Entity; 2]) {
         types.register::<Wears>();
         types.register::<Owes>();
         types.register::<Knows>();
+        types.register::<Fits>();
     }
+    world.register_relation::<Fits>().unwrap();
     world.register_relation::<Weighs>().unwrap();
     world.register_relation::<Wears>().unwrap();
     world.register_relation::<Owes>().unwrap();
@@ -93,6 +99,34 @@ fn a_pair_without_a_value_gets_the_default_also_if_it_is_there() {
     load(&mut world, "Knows", "(0, 1, None)").unwrap();
     assert_eq!(world.pair_value::<Knows>(b, a), Some(&Knows(0)));
     world.check_pairs().unwrap();
+}
+
+/// Two pairs of a source whose keys are the same, one or both by default: as if the values stood in the save.
+#[test]
+fn pairs_without_values_take_the_key_of_their_default() {
+    let value = format!("Some({{\"{}\": (0)}})", Fits::type_path());
+    for pairs in ["(0, 0, ONE), (0, 1, ONE)", "(0, 0, TWO), (0, 1, ONE)", "(0, 1, ONE), (1, 0, ONE)"] {
+        let outcomes = ["None", &value].map(|one| {
+            let (mut world, [a, b]) = world();
+            world.insert_pair(a, Fits(0), b).unwrap();
+            world.insert_pair(a, Fits(7), a).unwrap();
+            let pairs = pairs.replace("ONE", one).replace("TWO", &value);
+            let before = world.pairs::<Fits>().iter().count();
+            let loaded = load(&mut world, "Fits", &pairs).map_err(|error| error.to_string());
+            world.check_pairs().unwrap();
+            if loaded.is_err() {
+                assert_eq!(world.pairs::<Fits>().iter().count(), before);
+                assert_eq!(world.pair_value::<Fits>(a, a), Some(&Fits(7)));
+            }
+            let fits = world.pairs::<Fits>();
+            let rows: Vec<_> = fits
+                .iter()
+                .map(|(source, target)| (source, target, fits.get(source, target).cloned()))
+                .collect();
+            (loaded.map(|loaded| loaded.applied), rows)
+        });
+        assert_eq!(format!("{:?}", outcomes[0]), format!("{:?}", outcomes[1]), "{pairs}");
+    }
 }
 
 #[test]
