@@ -8,6 +8,7 @@ use crate::{
         world_that_records_errors,
     },
     operations_storm::check_mirror,
+    random_acts::{ACTED, BUDGET, LOG, RANDOM, below},
 };
 use bevy_ecs::{
     entity::{EntityCloner, EntityHashMap},
@@ -27,7 +28,7 @@ use bevy_relations::{
     relation::{EndConstraint, Prefab, Wildcard},
     snapshot::*,
 };
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use std::collections::BTreeSet;
 
 #[derive(Component, Clone, Default, Reflect)]
@@ -71,14 +72,7 @@ valued!(
 struct Equips(u8, u32);
 
 thread_local! {
-    static RANDOM: RefCell<Random> = const { RefCell::new(Random(1)) };
-    static BUDGET: Cell<u32> = const { Cell::new(0) };
     static NEXT: Cell<u32> = const { Cell::new(0) };
-    static ACTED: Cell<u32> = const { Cell::new(0) };
-    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-fn below(limit: usize) -> usize {
-    RANDOM.with_borrow_mut(|random| random.below(limit))
 }
 #[derive(Resource)]
 struct Known {

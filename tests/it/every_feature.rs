@@ -8,6 +8,7 @@ use crate::{
         world_that_records_errors,
     },
     operations_storm::check_mirror,
+    random_acts::{ACTED, BUDGET, LOG, RANDOM, below},
 };
 use bevy_ecs::{prelude::*, reflect::AppTypeRegistry, system::SystemState};
 use bevy_reflect::Reflect;
@@ -22,10 +23,7 @@ use bevy_relations::{
     relation::{PairContext, Prefab, StoredRelation, TraversableRelation, Wildcard},
     snapshot::*,
 };
-use core::{
-    cell::{Cell, RefCell},
-    fmt::Debug,
-};
+use core::fmt::Debug;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Component, Clone, Default, Reflect, PartialEq, Debug)]
@@ -188,17 +186,6 @@ impl<R: Relation> NearestAbove for Pairs<'_, '_, R> {
             None => self.nearest_above::<C>(world, target),
         })
     }
-}
-
-thread_local! {
-    static RANDOM: RefCell<Random> = const { RefCell::new(Random(1)) };
-    static BUDGET: Cell<u32> = const { Cell::new(0) };
-    static ACTED: Cell<u32> = const { Cell::new(0) };
-    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-fn below(limit: usize) -> usize {
-    RANDOM.with_borrow_mut(|random| random.below(limit))
 }
 
 #[derive(Resource)]

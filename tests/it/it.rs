@@ -139,6 +139,7 @@ mod prefabs_model;
 mod prefabs_restored;
 mod propagate;
 mod propagated;
+mod random_acts;
 mod reads;
 mod reflected;
 mod removal_causes;

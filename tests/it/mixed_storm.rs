@@ -4,7 +4,10 @@
 //! insertion or removal is observed, a source has one pair per key, ends are what they must be once they were looked at, and kept rows are
 //! those of a run from scratch. `SEED=n cargo test --test it mixed_storm` tries other histories.
 
-use crate::common::{Random, fewer, if_alive, take_reported_errors, world_that_records_errors};
+use crate::{
+    common::{Random, fewer, if_alive, take_reported_errors, world_that_records_errors},
+    random_acts::{ACTED, BUDGET, LOG, RANDOM, below},
+};
 use bevy_ecs::{entity::EntityCloner, prelude::*, system::SystemState};
 use bevy_relations::{
     expr::{CompiledExpr, PairExpr},
@@ -13,7 +16,7 @@ use bevy_relations::{
     relation::{EndConstraint, Wildcard},
     snapshot::*,
 };
-use core::cell::{Cell, RefCell};
+use core::cell::Cell;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -96,15 +99,7 @@ struct Price(
 );
 
 thread_local! {
-    static RANDOM: RefCell<Random> = const { RefCell::new(Random(1)) };
-    static BUDGET: Cell<u32> = const { Cell::new(0) };
-    static ACTED: Cell<u32> = const { Cell::new(0) };
     static NEXT: Cell<u32> = const { Cell::new(0) };
-    static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-fn below(limit: usize) -> usize {
-    RANDOM.with_borrow_mut(|random| random.below(limit))
 }
 
 #[derive(Resource)]
