@@ -492,7 +492,7 @@ pub trait CommandsPairExt: sealed::Sealed {
     #[track_caller]
     fn despawn_sources(&mut self, pair: impl Into<PairId>);
 
-    /// See [`WorldPairExt::trigger_along`].
+    /// See [`WorldPairExt::trigger_along`]. Traits that are rejected go to Bevy's error handler.
     #[track_caller]
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
 
@@ -562,7 +562,11 @@ impl<'w> CommandsPairExt for Commands<'w, '_> {
     }
 
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction) {
-        self.queue(move |world: &mut World| world.trigger_along::<R>(event, towards));
+        queue_at(self, Location::caller(), move |world| {
+            world.register_relation::<R>().map_err(to_bevy)?;
+            world.trigger_along::<R>(event, towards);
+            Ok(())
+        });
     }
 
     fn trigger_along_by_id(&mut self, relation: Entity, event: impl PropagatedEvent, towards: Direction) {

@@ -339,7 +339,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Puts the sources of a target of an `ordered` relation into the given order. Example: [order](WorldPairExt#order).
     ///
     /// # Errors
-    /// If the relation keeps no order, or `order` is not a permutation of the sources.
+    /// If the traits of `R` are rejected, the relation keeps no order, or `order` is not a permutation of the sources.
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError>;
 
     /// [`order_sources`](Self::order_sources) for any relation. Example: [order](WorldPairExt#order).
@@ -355,6 +355,9 @@ pub trait WorldPairExt: super::sealed::Sealed {
 
     /// Starts to keep, for each pair of the relation, when it was inserted and changed. Pairs that exist count as inserted now.
     /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
+    ///
+    /// # Panics
+    /// If the traits of `R` are rejected.
     fn track_pair_changes<R: Relation>(&mut self);
 
     /// Adds an observer of the pairs that fit `pair` and returns its entity. The observer must be one of
@@ -415,6 +418,9 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// assert_eq!(dark, [true, true, false, false]);
     /// ```
     ///
+    /// # Panics
+    /// If the traits of `R` are rejected.
+    ///
     /// # Complexity
     /// O(pairs on the way).
     fn trigger_along<R: TraversableRelation>(&mut self, event: impl PropagatedEvent, towards: Direction);
@@ -435,6 +441,9 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered.
     /// Another order of targets triggers neither. Nothing is paid for relations and components for which this was not called.
     /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
+    ///
+    /// # Panics
+    /// If the traits of `R` are rejected.
     fn propagate_changes<R: TraversableRelation, C: Component>(&mut self);
 
     /// Checks the ends of pairs that commands have inserted: whether they have the components that the relation

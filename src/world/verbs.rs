@@ -198,8 +198,7 @@ impl WorldPairExt for World {
     }
 
     fn order_sources<R: Relation>(&mut self, target: Entity, order: &[Entity]) -> Result<(), ReorderError> {
-        let relation = ops::relation_id::<R>(self);
-        let relation = ops::ensure_store(self).registry().entry(relation).entity;
+        let relation = ops::register_relation::<R>(self)?;
         self.order_sources_by_id(relation, target, order)
     }
 

@@ -10,12 +10,13 @@ use bevy_ecs::{
 };
 use bevy_reflect::{PartialReflect, Reflect, TypePath, std_traits::ReflectDefault};
 use bevy_relations::{
-    error::{InsertPairError, TraitsError},
+    error::{InsertPairError, ReorderError, TraitsError},
     expr::{PairExpr, WorldExprExt},
     mirror::*,
     prelude::*,
     relation::CleanupPolicy,
     snapshot::*,
+    traverse::Direction,
 };
 use std::sync::Arc;
 
@@ -368,6 +369,8 @@ fn refused_everywhere<R: Relation + Clone>(relation: R) {
     is_late(&refused(&mut world, |world| world.replace_targets(a, [(relation.clone(), c)])));
     is_late(&refused(&mut world, |world| world.move_sources::<R>(b, c)));
     is_late(&refused(&mut world, |world| world.insert_pair_to::<R, Ship>(a, Ship)));
+    let error = refused(&mut world, |world| world.order_sources::<R>(b, &[a]));
+    assert!(matches!(error, ReorderError::Traits(TraitsError::Frozen { .. })), "{error}");
     let pairs = [(relation.clone(), b), (relation.clone(), c)];
     let error = refused(&mut world, |world| world.insert_pairs(a, pairs.clone()));
     assert_eq!(error.refused.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [0, 1]);
@@ -408,4 +411,27 @@ fn a_relation_type_whose_entity_has_pairs_before_is_refused_by_every_way_of_inse
     refused_everywhere(Starts);
     refused_everywhere(InTable);
     refused_everywhere(Split);
+}
+
+#[test]
+fn an_event_along_a_relation_type_that_is_rejected_is_reported_where_it_is_deferred() {
+    #[derive(Relation)]
+    #[relation(traversable)]
+    struct Under;
+
+    #[derive(EntityEvent)]
+    #[entity_event(propagate)]
+    struct PowerCut {
+        entity: Entity,
+    }
+
+    let mut world = world();
+    let [a, b] = spawn(&mut world);
+    let under = world.entity_of::<Under>();
+    world.insert_pair_by_id(a, (under, b)).unwrap();
+    world.commands().trigger_along::<Under>(PowerCut { entity: b }, Direction::Sources);
+    world.flush();
+    let errors = take_reported_errors();
+    assert!(errors.len() == 1 && errors[0].contains("cannot change"), "{errors:?}");
+    world.check_pairs().unwrap();
 }

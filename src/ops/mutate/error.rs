@@ -504,7 +504,7 @@ impl DespawnError {
 /// assert!(matches!(error, ReorderError::NotAPermutation { .. }));
 /// # Ok::<(), BevyError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ReorderError {
     /// The relation does not keep order.
@@ -537,4 +537,7 @@ pub enum ReorderError {
         /// The target.
         target: EntityName,
     },
+    /// The traits of the relation are rejected.
+    #[error(transparent)]
+    Traits(#[from] TraitsError),
 }
