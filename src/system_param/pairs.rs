@@ -163,7 +163,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
 
     /// The value of a pair that is known to be there.
     #[inline]
-    fn known_value(&self, source: Entity, target: Entity) -> Option<&R> {
+    pub(super) fn known_value(&self, source: Entity, target: Entity) -> Option<&R> {
         match &self.values {
             Values::Column(column) => column.get(self.index?.row_of_known(source, target)?),
             _ => self.get(source, target),

@@ -399,3 +399,31 @@ fn iterators_over_an_exclusive_relation_end_where_there_is_nothing_left() {
     world.clear_pairs();
     world.run_system_once(none).unwrap();
 }
+
+#[test]
+fn an_edge_that_was_assigned_to_has_the_value_of_the_pair_that_it_names() {
+    fn values<R: Relation>(new: fn(u32) -> R, value: fn(&R) -> u32) {
+        let mut world = World::new();
+        let [a, b, near, far] = [(); 4].map(|()| world.spawn_empty().id());
+        world.insert_pair(a, new(1), near).unwrap();
+        world.insert_pair(b, new(2), far).unwrap();
+        world.despawn(near);
+        let fresh = world.spawn_empty().id();
+        world.insert_pair(a, new(3), fresh).unwrap();
+        let read = move |query: PairQuery<R, ()>| {
+            for (_, edge, _) in query.iter() {
+                let with_ends = |source, target| {
+                    let mut edge = edge;
+                    (edge.source, edge.target) = (source, target);
+                    edge.value().map(value)
+                };
+                let found = [(a, fresh), (b, far), (a, far), (b, fresh), (a, near)];
+                let found = found.map(|(source, target)| with_ends(source, target));
+                assert_eq!(found, [Some(3), Some(2), None, None, None]);
+            }
+        };
+        world.run_system_once(read).unwrap();
+    }
+    values(Holds, |holds| holds.0);
+    values(Eats, |eats| eats.0);
+}

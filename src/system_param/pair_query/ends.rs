@@ -479,7 +479,7 @@ unsafe fn show<'w, 's, R, S, T, F, TF>(
     let Some(other) = (unsafe { targets.fetch_here(target, of_target) }) else { return };
     // SAFETY: *Access*; only `other` is alive, and does not conflict by *No self*. The caller promises the rest.
     let Some(item) = (unsafe { sources.fetch_here(source, of_source) }) else { return };
-    each(item, PairEdge { source, target, pairs }, other);
+    each(item, PairEdge::new(pairs, source, target), other);
 }
 
 /// Where the sources of targets were seen last, list by list.

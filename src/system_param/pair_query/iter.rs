@@ -273,7 +273,7 @@ where
             // `next` enters another as long as there are such rows.
             let row = unsafe { self.ends.fetch((source, place), target) };
             if let Some((item, other)) = row {
-                return Some((item, PairEdge { source, target, pairs: self.pairs }, other));
+                return Some((item, PairEdge::new(self.pairs, source, target), other));
             }
         }
     }

@@ -146,13 +146,25 @@ pub struct PairEdge<'a, R: Relation> {
     pub source: Entity,
     /// The entity that the pair points to.
     pub target: Entity,
+    /// The ends as they were found: the fields above may have been assigned to.
+    found: (Entity, Entity),
     pairs: &'a Pairs<'a, 'a, R>,
 }
 
 impl<'a, R: Relation> PairEdge<'a, R> {
+    /// Of a pair that is there.
+    #[inline(always)]
+    fn new(pairs: &'a Pairs<'a, 'a, R>, source: Entity, target: Entity) -> Self {
+        Self { source, target, found: (source, target), pairs }
+    }
+
     /// The value of the pair, if the relation has values. It is looked up here, in constant time.
+    #[inline]
     pub fn value(&self) -> Option<&'a R> {
-        self.pairs.get(self.source, self.target)
+        match (self.source, self.target) == self.found {
+            true => self.pairs.known_value(self.source, self.target),
+            false => self.pairs.get(self.source, self.target),
+        }
     }
 }
 

@@ -177,7 +177,7 @@ where
             cursor: self.ends.sources.shorter(),
             target,
             overlap: self.ends.overlap,
-            first: Some((S::shrink(first.0), PairEdge { source: first.1, target, pairs: self.pairs })),
+            first: Some((S::shrink(first.0), PairEdge::new(self.pairs, first.1, target))),
             rest,
             place: RowHint::UNKNOWN,
         };
@@ -293,7 +293,7 @@ where
             // SAFETY: *Access*; of what is alive only the data of the target is written, by *One target*, and does not
             // conflict, by *No self*.
             if let Some(data) = unsafe { self.cursor.get_at(source, &mut self.place) } {
-                return Some((data, PairEdge { source, target: self.target, pairs: self.pairs }));
+                return Some((data, PairEdge::new(self.pairs, source, self.target)));
             }
         }
     }
