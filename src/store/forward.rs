@@ -508,12 +508,17 @@ impl Forward {
     pub(crate) fn sources_into(&self, into: &mut Vec<Entity>) {
         match self {
             Self::Exclusive(forward) => {
-                let used = forward.targets.iter().filter(|(_, target)| *target != 0);
-                into.extend(used.filter_map(|(index, _)| entity(index, forward.ends.get(index).generation)));
+                for (first, targets) in forward.targets.pages() {
+                    let slots = (first..).zip(targets).zip(forward.ends.page(first).values());
+                    let used = slots.filter(|((_, target), _)| **target != 0);
+                    into.extend(used.filter_map(|((index, _), end)| entity(index, end.generation)));
+                }
             }
             Self::Many(forward) => {
-                let used = forward.slots.iter().filter(|(_, slot)| slot.place != EMPTY);
-                into.extend(used.filter_map(|(index, slot)| entity(index, slot.generation)));
+                for (first, slots) in forward.slots.pages() {
+                    let used = (first..).zip(slots).filter(|(_, slot)| slot.place != EMPTY);
+                    into.extend(used.filter_map(|(index, slot)| entity(index, slot.generation)));
+                }
             }
         }
     }

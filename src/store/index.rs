@@ -356,6 +356,7 @@ impl RelationIndex {
     }
 
     /// Calls a function with every pair that has a value, and its row, in no particular order.
+    #[inline]
     pub(crate) fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
         if !self.has_values {
             return;

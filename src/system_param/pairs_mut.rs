@@ -108,6 +108,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
 
     /// Visits every pair, with its value to write, in no particular order. A symmetric pair comes once, in either of its
     /// directions.
+    #[inline]
     pub fn for_each_mut(&mut self, mut each: impl FnMut(Entity, Entity, Mut<'_, R>)) {
         let Some((index, mut values)) = self.index.zip(self.values_mut()) else { return };
         index.for_each_row(|source, target, row| {
@@ -121,6 +122,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
     }
 
     /// Visits the targets of `source`, in insertion order, with the values of the pairs to write.
+    #[inline]
     pub fn for_each_of(&mut self, source: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         for target in self.view.targets(source) {
             if let Some(value) = self.get_mut(source, target) {
@@ -131,6 +133,7 @@ impl<R: StoredRelation> PairsMut<'_, R> {
 
     /// Visits the sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the
     /// pairs to write.
+    #[inline]
     pub fn for_each_to(&mut self, target: Entity, mut each: impl FnMut(Entity, Mut<'_, R>)) {
         let Some((index, mut values)) = self.index.zip(self.values_mut()) else { return };
         for source in index.sources(target) {

@@ -20,7 +20,7 @@ use crate::{
         plan::{Column, Compute, HolderSearch, HolderTest, Operand, Predicate, Produce, Stage, Step},
     },
     id::RelationId,
-    store::ones,
+    store::{TargetBlock, ones},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, storage::TableId};
@@ -459,18 +459,18 @@ impl TablePart<'_, '_> {
         None
     }
 
-    /// Appends the target of each entity, or `none`, and the bits of those that have one. `find` returns the bits of the target,
-    /// or 0.
+    /// Writes the target of each entity, or `none`, and the bits of those that have one. `find` returns the bits of the target, or 0.
     #[inline]
     fn write_targets(&mut self, values: &mut Vec<Datum>, none: Datum, mut find: impl FnMut(Entity) -> u64) {
-        for sources in self.entities.chunks(WORD) {
-            let mut word = 0;
-            values.extend(sources.iter().enumerate().map(|(at, &source)| {
-                let target = find(source);
-                word |= u64::from(target != 0) << at;
-                Datum::from_bits_or(target, none)
-            }));
-            self.words.push(word);
+        let mut targets = TargetBlock::default();
+        values.resize(self.entities.len(), none);
+        for (sources, values) in self.entities.chunks(WORD).zip(values.chunks_mut(WORD)) {
+            targets.read(sources.iter().copied(), &mut find);
+            self.words.push(targets.left());
+            // Apart from reading them, since compilers make a branch of it there.
+            for (value, &target) in values.iter_mut().zip(targets.bits()) {
+                *value = Datum::from_bits_or(target, none);
+            }
         }
     }
 }

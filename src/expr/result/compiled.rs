@@ -285,10 +285,12 @@ impl CompiledExpr {
     ///
     /// # Errors
     /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.
+    #[inline]
     pub fn for_each(&mut self, world: &World, each: impl FnMut(Row<'_>)) -> Result<(), ExprRunError> {
         self.for_each_of(WorldAccess::World(world), each)
     }
 
+    #[inline]
     pub(crate) fn for_each_of(
         &mut self,
         access: WorldAccess<'_>,

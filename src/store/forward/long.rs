@@ -40,6 +40,7 @@ impl LongList {
         self.targets.len() - self.tombstones.count()
     }
 
+    #[inline]
     pub(super) fn nth(&self, nth: usize) -> Option<Entity> {
         let len = self.targets.len();
         let at = if nth == 0 { self.tombstones.first_live(len) } else { self.tombstones.nth_live(nth, len) };

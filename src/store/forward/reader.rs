@@ -60,14 +60,31 @@ impl TargetBlock {
     /// The most sources that it reads at once.
     pub(crate) const LEN: usize = 64;
 
-    /// Reads the targets of up to [`LEN`](Self::LEN) sources.
+    /// Reads the targets of up to [`LEN`](Self::LEN) sources. `find` returns the bits of the target of one, or 0.
     #[inline]
-    pub(crate) fn read(&mut self, reader: &mut ExclusiveReader<'_>, sources: impl Iterator<Item = Entity>) {
-        self.left = 0;
+    pub(crate) fn read(
+        &mut self,
+        sources: impl Iterator<Item = Entity>,
+        mut find: impl FnMut(Entity) -> u64,
+    ) {
+        let mut left = 0;
         for (at, (target, source)) in self.targets.iter_mut().zip(sources).enumerate() {
-            *target = reader.target_bits(source);
-            self.left |= u64::from(*target != 0) << at;
+            *target = find(source);
+            left |= u64::from(*target != 0) << at;
         }
+        self.left = left;
+    }
+
+    /// A bit for each source that has a target and was not returned yet.
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The bits of the targets of all sources, or 0; behind them, what was read before.
+    #[inline]
+    pub(crate) fn bits(&self) -> &[u64; Self::LEN] {
+        &self.targets
     }
 
     /// The number of the next source that has a target, and that target.
@@ -108,7 +125,7 @@ impl Upward<'_> {
     }
 
     /// Whether the slot with this index is that of the source.
-    #[cold]
+    #[inline]
     fn is_of(self, source: Entity) -> bool {
         self.forward.place(source).is_some()
     }

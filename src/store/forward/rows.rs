@@ -63,6 +63,7 @@ fn for_each_set(values: &[u32], mut each: impl FnMut(usize, u32)) {
 }
 
 impl ExclusiveForward {
+    #[inline]
     fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
         for (first, rows) in self.rows.0.pages() {
             let (targets, ends) = (self.targets.page(first).values(), self.ends.page(first).values());
@@ -102,19 +103,27 @@ impl ManyForward {
         }
     }
 
+    #[inline]
     fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
-        self.slots.iter().filter(|(_, slot)| slot.place != EMPTY).for_each(|(index, slot)| {
-            let Some(source) = entity(index, slot.generation) else { return };
-            match self.held_in(slot, source) {
-                SourceTargets::None => {}
-                SourceTargets::One(target, _) => each(source, target, self.rows.get(index)),
-                SourceTargets::Short(list) => {
-                    let edges = self.short.iter(list);
-                    edges.for_each(|(target, edge)| each(source, target, edge.row));
+        for (first, slots) in self.slots.pages() {
+            for (index, &slot) in (first..).zip(slots) {
+                let Some(source) = entity(index, slot.generation) else { continue };
+                match self.held_in(slot, source) {
+                    SourceTargets::None => {}
+                    SourceTargets::One(target, _) => each(source, target, self.rows.get(index)),
+                    SourceTargets::Short(list) => {
+                        for (target, edge) in self.short.iter(list) {
+                            each(source, target, edge.row);
+                        }
+                    }
+                    SourceTargets::Long(list) => {
+                        for (target, row) in list.rows() {
+                            each(source, target, row);
+                        }
+                    }
                 }
-                SourceTargets::Long(list) => list.rows().for_each(|(target, row)| each(source, target, row)),
             }
-        });
+        }
     }
 }
 
@@ -157,6 +166,7 @@ impl Forward {
     }
 
     /// Calls a function with every pair that has a value, and its row.
+    #[inline]
     pub(crate) fn for_each_row(&self, mut each: impl FnMut(Entity, Entity, u32)) {
         let each = |source, target, row| {
             if row != NO_ROW {

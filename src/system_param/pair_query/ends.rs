@@ -124,6 +124,7 @@ where
     }
 
     /// Shows all pairs of a scope.
+    #[inline]
     pub(super) fn visit<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -185,6 +186,7 @@ where
     }
 
     /// Shows the pairs of the sources in a part of each of some storages.
+    #[inline]
     pub(super) fn visit_rows<R: Relation>(
         &mut self,
         row_loop: RowLoop,
@@ -214,6 +216,7 @@ where
     }
 
     /// [`RowLoop::General`], over a part of a storage.
+    #[inline]
     fn visit_general<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -279,6 +282,7 @@ where
     }
 
     /// [`RowLoop::Mixed`], over a part of a table.
+    #[inline]
     fn visit_mixed<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -300,7 +304,7 @@ where
             };
             match &mut reader {
                 Reader::Exclusive(reader) => {
-                    targets.read(reader, sources.iter().copied());
+                    targets.read(sources.iter().copied(), |source| reader.target_bits(source));
                     while let Some((at, target)) = targets.next() {
                         show(at, target);
                     }
@@ -342,6 +346,7 @@ where
     }
 
     /// Shows the pairs of one target. `places` are where its sources were last.
+    #[inline]
     pub(super) fn visit_list<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -394,6 +399,7 @@ where
     }
 
     /// Shows the pairs of one target, of which all sources have a component and nothing else has it.
+    #[inline]
     fn visit_tables<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,
@@ -419,6 +425,7 @@ where
     }
 
     /// Shows the pairs of one source.
+    #[inline]
     fn visit_source<R: Relation>(
         &mut self,
         pairs: &Pairs<'_, '_, R>,

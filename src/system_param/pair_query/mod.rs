@@ -302,6 +302,7 @@ where
     /// # assert_eq!([a, b, c].map(|body| world.get::<Velocity>(body).unwrap().0), [1.0, 0.0, -1.0]);
     /// # Ok::<(), BevyError>(())
     /// ```
+    #[inline]
     pub fn for_each(&mut self, mut each: impl FnMut(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)) {
         self.ends.visit(&self.pairs, self.scope, self.places, &mut each);
     }
