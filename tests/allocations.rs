@@ -5,11 +5,12 @@
 #![expect(unsafe_code, reason = "an allocator that counts")]
 
 use bevy_app::prelude::*;
-use bevy_ecs::prelude::*;
+use bevy_ecs::{prelude::*, system::RunSystemOnce};
 use bevy_relations::{
     expr::PairExpr,
     live::*,
     prelude::*,
+    query::{Cached, Up},
     snapshot::{PairFilter, PairSnapshot},
 };
 use std::{
@@ -158,4 +159,55 @@ fn grown(is_followed: bool) -> isize {
 fn what_follows_a_world_of_constant_size_holds_no_more_after_many_frames() {
     let (plain, followed) = (grown(false), grown(true));
     assert!(followed < plain + (1 << 14), "{followed} bytes more, {plain} if nothing is followed");
+}
+
+/// Whether many steps leave nothing behind. A list may still grow once in a while.
+fn leaves_nothing(mut step: impl FnMut(&mut World)) -> bool {
+    let mut app = App::new();
+    app.add_plugins(RelationsPlugin);
+    let world = app.world_mut();
+    world.register_component_name::<Load>("Load").register_component_name::<Team>("Team");
+    world.register_relation::<Likes>().unwrap();
+    let mut grown = || {
+        let before = HELD.get();
+        for _ in 0..20 {
+            (0..50).for_each(|_| step(app.world_mut()));
+            app.update();
+        }
+        HELD.get() - before
+    };
+    (0..5).any(|_| grown() < 1 << 12)
+}
+
+#[derive(Expression)]
+#[expr("Load, (Likes, $x), !Team($x)")]
+struct Liked;
+
+#[test]
+fn what_is_dropped_before_the_next_leaves_nothing_behind() {
+    let live = |world: &mut World| {
+        let mut live = PairExpr::parse("Load, (Likes, $x), ?Team(up ChildOf)").unwrap().live(world).unwrap();
+        live.update(world).unwrap();
+    };
+    assert!(leaves_nothing(live));
+    let live_query =
+        |world: &mut World| _ = world.run_system_once(|live: LiveQuery<Liked>| live.len()).unwrap();
+    assert!(leaves_nothing(live_query));
+    let monitor = |world: &mut World| {
+        let expr = PairExpr::parse("Load, (Likes, $x)").unwrap();
+        let monitor = world.observe_expr(&expr, |_, _| {}, |_, _| {}).unwrap();
+        world.update_live().unwrap();
+        world.despawn(monitor);
+    };
+    assert!(leaves_nothing(monitor));
+    let deltas = |world: &mut World| {
+        let read = |mut deltas: PairDeltas<Likes>| deltas.read().is_ok();
+        world.run_system_once(read).unwrap();
+    };
+    assert!(leaves_nothing(deltas));
+    let cached = |world: &mut World| {
+        let count = |query: Query<Cached<Up<ChildOf, &Load>>>| query.iter().count();
+        world.run_system_once(count).unwrap();
+    };
+    assert!(leaves_nothing(cached));
 }

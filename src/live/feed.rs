@@ -141,13 +141,14 @@ struct Feeds(HashMap<ComponentId, Observed>);
 /// Records the changes of a component from now on.
 pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
     let known = world.get_resource_or_init::<Feeds>();
-    let known =
-        known.0.get(&component).and_then(|known| Some((known.feed.upgrade()?, known.observers.clone())));
+    let known = known.0.get(&component).map(|known| (known.feed.upgrade(), known.observers.clone()));
     if let Some((feed, observers)) = known {
-        if observers.iter().all(|&observer| world.get::<Observer>(observer).is_some()) {
+        if let Some(feed) = feed
+            && observers.iter().all(|&observer| world.get::<Observer>(observer).is_some())
+        {
             return feed;
         }
-        // One of them was despawned.
+        // One of them was despawned, or their last reader is gone. Nothing knows them once others are noted below.
         observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
     }
     let holders = count(world.archetypes(), component);
