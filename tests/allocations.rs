@@ -11,6 +11,7 @@ use bevy_relations::{
     live::*,
     prelude::*,
     query::{Cached, Up},
+    relation::Wildcard,
     snapshot::{PairFilter, PairSnapshot},
 };
 use std::{
@@ -210,4 +211,32 @@ fn what_is_dropped_before_the_next_leaves_nothing_behind() {
         world.run_system_once(count).unwrap();
     };
     assert!(leaves_nothing(cached));
+}
+
+#[test]
+fn observers_that_are_narrowed_to_one_target_after_the_other_leave_nothing_behind() {
+    let relation_and_target = |with_pair: bool, observer_first: bool| {
+        move |world: &mut World| {
+            let likes = world.entity_of::<Likes>();
+            let target = world.spawn_empty().id();
+            let observer = world.observe_pairs((likes, target), |_: On<PairInserted<Wildcard>>| {});
+            if with_pair {
+                world.insert_pair(target, Likes, target).unwrap();
+            }
+            let (first, second) = if observer_first { (observer, target) } else { (target, observer) };
+            world.despawn(first);
+            world.despawn(second);
+        }
+    };
+    for (with_pair, observer_first) in [(true, true), (true, false), (false, true), (false, false)] {
+        assert!(leaves_nothing(relation_and_target(with_pair, observer_first)));
+    }
+    let relation = |world: &mut World| {
+        let relation = world.spawn_relation("R", RelationTraits::new()).unwrap();
+        let observer =
+            world.observe_pairs(PairId::with_relation(relation), |_: On<PairRemoved<Wildcard>>| {});
+        world.despawn(observer);
+        world.despawn(relation);
+    };
+    assert!(leaves_nothing(relation));
 }

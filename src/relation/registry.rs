@@ -7,7 +7,7 @@ use super::{
     traits::RegisterFn,
 };
 use crate::id::{PairId, RelationId};
-use alloc::{borrow::Cow, vec::Vec};
+use alloc::{borrow::Cow, collections::VecDeque, vec::Vec};
 use bevy_ecs::{
     component::ComponentId,
     entity::{Entity, EntityHashMap},
@@ -155,7 +155,7 @@ pub(crate) struct Registry {
     /// How often traits were declared, or went with their relation.
     traits_version: u64,
     /// Keys of relations that are gone: Bevy never frees a `ComponentId`.
-    free_keys: Vec<ComponentId>,
+    free_keys: VecDeque<ComponentId>,
 }
 
 impl Registry {
@@ -269,7 +269,7 @@ impl Registry {
     }
 
     /// All free keys: the caller adds those that it does not use again.
-    pub(crate) fn take_free_keys(&mut self) -> Vec<ComponentId> {
+    pub(crate) fn take_free_keys(&mut self) -> VecDeque<ComponentId> {
         core::mem::take(&mut self.free_keys)
     }
 

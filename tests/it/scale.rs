@@ -353,3 +353,20 @@ fn many_narrowed_observers_do_not_slow_down_despawning_others() {
     sources.into_iter().for_each(|source| assert!(world.despawn(source)));
     assert!(world.pairs::<Likes>().is_empty());
 }
+
+#[test]
+fn many_narrowed_observers_whose_targets_are_gone_do_not_slow_down_new_ones() {
+    let mut world = World::new();
+    let targets = spawn(&mut world, many());
+    for &target in &targets {
+        world.observe_pairs(PairId::with_target(target), |_: On<PairInserted<Wildcard>>| {});
+        world.insert_pair(target, Likes, target).unwrap();
+    }
+    targets.into_iter().for_each(|target| assert!(world.despawn(target)));
+    for _ in 0..many() {
+        let target = world.spawn_empty().id();
+        world.observe_pairs(PairId::with_target(target), |_: On<PairInserted<Wildcard>>| {});
+        world.despawn(target);
+    }
+    world.check_pairs().unwrap();
+}

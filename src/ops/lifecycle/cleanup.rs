@@ -24,7 +24,6 @@ use crate::{
         register::{
             cascade::Cascade,
             entity::respawn,
-            keys::NarrowedKeys,
             participant,
             report::{report, to_bevy},
             store::{ensure_store, index_children, index_children_for},
@@ -190,14 +189,10 @@ fn remove_roles(world: &mut DeferredWorld<'_>, entity: Entity) {
     if store.participants().is_type(entity) {
         store.registry_mut().remove_type(entity);
     }
-    let narrowed = store.participants().is_narrowed(entity);
     store.participants_mut().remove(entity);
     if let Some(relation) = relation {
         // It is declined until it has an entity again.
         store.refresh_fast_path(relation);
-    }
-    if narrowed {
-        NarrowedKeys::free(world, entity);
     }
 }
 

@@ -351,6 +351,9 @@ fn narrow_key(world: &mut World, narrowed: Narrowed) -> ComponentId {
     key
 }
 
+/// How many ids of what is gone are looked at for one that no observer watches. The observers may be as many as the ids.
+const MAX_LOOKED_AT: usize = 16;
+
 /// An id of something that is gone and that no observer watches any more, or a new one.
 fn free_key(world: &mut World) -> ComponentId {
     let store = ensure_store(world);
@@ -360,7 +363,15 @@ fn free_key(world: &mut World) -> ComponentId {
         let observers = keys.iter().flatten().filter_map(|&event| world.observers().try_get_observers(event));
         observers.into_iter().any(|observers| observers.component_observers().contains_key(key))
     };
-    let unwatched = free.iter().position(|key| !watched(key)).map(|at| free.swap_remove(at));
+    // Those that are watched go to the end, so that the others are found in time.
+    let mut unwatched = None;
+    for _ in 0..free.len().min(MAX_LOOKED_AT) {
+        free.rotate_left(1);
+        unwatched = free.pop_back_if(|key| !watched(key));
+        if unwatched.is_some() {
+            break;
+        }
+    }
     ensure_store(world).registry_mut().add_free_keys(free);
     unwatched.unwrap_or_else(|| new_key(world))
 }

@@ -291,16 +291,22 @@ pub(in crate::ops) type Narrowed = (Option<Entity>, Entity);
 
 /// The ids that narrowed observers watch.
 #[derive(Resource, Default)]
-pub(in crate::ops) struct NarrowedKeys(HashMap<Narrowed, ComponentId>);
+pub(in crate::ops) struct NarrowedKeys {
+    keys: HashMap<Narrowed, ComponentId>,
+    /// With how many of them those of dead entities are freed. At a despawn that would be a look at all of them, and that of an
+    /// entity which never took part in a pair is not even seen.
+    sweep_at: usize,
+}
 
 impl NarrowedKeys {
     pub(in crate::ops) fn get(&self, narrowed: Narrowed) -> Option<ComponentId> {
-        self.0.get(&narrowed).copied()
+        self.keys.get(&narrowed).copied()
     }
 
     /// Notes the id that an observer watches, and that its entities have one.
     pub(in crate::ops) fn insert(world: &mut World, narrowed: Narrowed, key: ComponentId) {
-        world.get_resource_or_init::<Self>().0.insert(narrowed, key);
+        Self::sweep(world);
+        world.get_resource_or_init::<Self>().keys.insert(narrowed, key);
         // A dead entity has no pairs to observe, and its index may belong to another by now.
         let named = [narrowed.0, Some(narrowed.1)].into_iter().flatten();
         let alive: SmallVec<[Entity; 2]> =
@@ -311,15 +317,21 @@ impl NarrowedKeys {
         }
     }
 
-    /// Frees the ids of observers that are narrowed to an entity that is gone.
-    #[cold]
-    pub(in crate::ops) fn free(world: &mut DeferredWorld<'_>, entity: Entity) {
+    /// Frees the ids of dead entities, if there are twice as many ids as after the last time.
+    fn sweep(world: &mut World) {
         let Some(mut narrowed) = world.get_resource_mut::<Self>() else { return };
-        let gone = |&(relation, target): &Narrowed, _: &mut ComponentId| {
-            target == entity || relation == Some(entity)
-        };
-        let free: Vec<ComponentId> = narrowed.0.extract_if(gone).map(|(_, key)| key).collect();
-        if let Some(store) = fetch::deferred_store(world) {
+        if narrowed.keys.len() < narrowed.sweep_at.max(64) {
+            return;
+        }
+        let mut keys = core::mem::take(&mut narrowed.keys);
+        let dead = |entity: Entity| !world.entities().contains(entity);
+        let gone =
+            |&(relation, target): &Narrowed, _: &mut ComponentId| dead(target) || relation.is_some_and(dead);
+        let free: Vec<ComponentId> = keys.extract_if(gone).map(|(_, key)| key).collect();
+        if let Some(mut narrowed) = world.get_resource_mut::<Self>() {
+            *narrowed = Self { sweep_at: 2 * keys.len(), keys };
+        }
+        if let Some(store) = fetch::store_mut(world) {
             store.registry_mut().add_free_keys(free);
         }
     }
