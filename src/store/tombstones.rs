@@ -126,8 +126,13 @@ pub(super) struct LiveIter<'w, T> {
 impl<'w, T> LiveIter<'w, T> {
     #[inline]
     pub(super) fn new(list: &'w [T], tombstones: Option<&'w Tombstones>) -> Self {
-        let tombstones = tombstones.filter(|tombstones| tombstones.count() > 0);
-        Self { left: list, tombstones, next: 0, dead: tombstones.map_or(0, Tombstones::count) }
+        let Some(tombstones) = tombstones.filter(|tombstones| tombstones.count() > 0) else {
+            return Self { left: list, tombstones: None, next: 0, dead: 0 };
+        };
+        // A queue whose first entry is removed again and again has all its tombstones in front.
+        let next = tombstones.first;
+        let left = list.get(next..).unwrap_or_default();
+        Self { left, tombstones: Some(tombstones), next, dead: tombstones.count() - next }
     }
 
     /// What is left, unless there are tombstones in between.

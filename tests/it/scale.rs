@@ -370,3 +370,19 @@ fn many_narrowed_observers_whose_targets_are_gone_do_not_slow_down_new_ones() {
     }
     world.check_pairs().unwrap();
 }
+
+#[test]
+fn the_first_of_a_long_queue_is_read_and_removed_again_and_again() {
+    let mut world = World::new();
+    let queue = world.spawn_empty().id();
+    let members = spawn(&mut world, many());
+    world.insert_pair_batch(members.iter().map(|&member| (member, ListedIn, queue))).unwrap();
+    world.insert_pair_batch(members.iter().map(|&member| (queue, Likes, member))).unwrap();
+    for &member in &members {
+        assert_eq!(world.pairs::<ListedIn>().sources(queue).next(), Some(member));
+        assert_eq!(world.pairs::<Likes>().targets(queue).next(), Some(member));
+        assert!(world.remove_pair::<ListedIn>(member, queue) && world.remove_pair::<Likes>(queue, member));
+    }
+    assert!(world.pairs::<Likes>().is_empty() && world.pairs::<ListedIn>().is_empty());
+    world.check_pairs().unwrap();
+}
