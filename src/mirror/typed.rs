@@ -17,7 +17,10 @@ use crate::{
     store::PairStore,
 };
 use alloc::{boxed::Box, vec, vec::Vec};
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{
+    entity::{Entity, EntityHashSet},
+    world::World,
+};
 use core::any::{TypeId, type_name};
 
 impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
@@ -131,12 +134,14 @@ fn note_written_values<R: MirroredRelation>(world: &mut World) {
         let tick = index.row(source, target).and_then(|row| values.changed(row));
         tick.is_some_and(|tick| !are_comparable || tick.is_newer_than(since, now))
     };
-    let written: Vec<Entity> =
-        index.iter().filter(|&(source, target)| is_newer(source, target)).map(|(source, _)| source).collect();
+    // Each source once: its component is compared as a whole.
+    let mut met = EntityHashSet::default();
+    let written = index.iter().filter(|&(source, target)| is_newer(source, target) && met.insert(source));
+    let written: Vec<Due> = written.map(|(source, _)| source.into()).collect();
     // What is written from now on has a later tick.
     world.increment_change_tick();
     with(world, kind, |mirror| {
         mirror.write_borrows = (write_borrows, now, checks);
-        mirror.due.extend(written.into_iter().map(Due::from));
+        mirror.due.extend(written);
     });
 }

@@ -17,7 +17,7 @@ use alloc::{
 };
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
-    entity::{Entity, EntityHashSet},
+    entity::{Entity, EntityHashMap, EntityHashSet},
     reflect::{AppTypeRegistry, ReflectComponent},
     world::World,
 };
@@ -251,11 +251,9 @@ fn read_journal(world: &mut World, kind: Kind, key: Followed) {
                         false => places.push(change.source, change.target),
                     }
                     let inserted = (change.kind == PairDeltaKind::Inserted).then_some(change.target);
-                    let change = Due { source: change.source, inserted };
-                    if due.last() != Some(&change) {
-                        due.push(change);
-                    }
+                    due.push(Due { source: change.source, inserted });
                 }
+                merge(&mut due);
             }
             None => {
                 let sources = read_all(store, id, is_ordered.then_some(&mut places));
@@ -278,6 +276,26 @@ fn read_journal(world: &mut World, kind: Kind, key: Followed) {
         }
         mirror.due.extend(due);
     });
+}
+
+/// Leaves each source once. After several changes its component is compared as a whole, which the first of them does for all.
+fn merge(due: &mut Vec<Due>) {
+    if due.len() < 2 {
+        return;
+    }
+    let mut places = EntityHashMap::<usize>::default();
+    let mut kept = 0;
+    for at in 0..due.len() {
+        let change = due[at];
+        if let Some(&place) = places.get(&change.source) {
+            due[place].inserted = None;
+        } else {
+            places.insert(change.source, kept);
+            due[kept] = change;
+            kept += 1;
+        }
+    }
+    due.truncate(kept);
 }
 
 /// Returns every source, and corrects the places of all pairs.

@@ -97,6 +97,7 @@ mod many_relations;
 mod marker;
 mod mirror;
 mod mirror_clones;
+mod mirror_copies;
 mod mirror_hostile;
 mod mirror_model;
 mod mirror_receive;
