@@ -45,4 +45,9 @@ fn a_component_is_made_once_however_many_of_its_pairs_have_changed() {
     assert!(written <= few, "{written}");
     let shown = world.get::<MirroredPairs<Stacks>>(bag).unwrap();
     assert!(things.iter().all(|&thing| shown.get(thing) == Some(&Stacks(2))));
+    let removed = copies(&mut world, &mut |world| {
+        let half = things.iter().step_by(2).map(|&thing| (bag, thing));
+        assert_eq!(world.remove_pair_batch::<Stacks>(half.clone().chain(half)), COUNT as usize / 2);
+    });
+    assert!(removed <= few, "{removed}");
 }

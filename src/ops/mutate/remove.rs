@@ -424,16 +424,61 @@ fn remove_each<R: Relation>(world: &mut World, mut pairs: impl Iterator<Item = (
     let mut count = 0;
     let Some(mut pair) = remove_to_next::<R>(world, &mut pairs, &mut count) else { return count };
     let mut operation = Operation::begin(world);
+    let mut is_complete = true;
     loop {
         let world = operation.world();
-        count += usize::from(remove_stored(world, pair, Removal::REMOVED));
+        match remove_unobserved(world, pair) {
+            Some(was_there) => {
+                count += usize::from(was_there);
+                is_complete = false;
+            }
+            None => {
+                // Observers see what was removed before in the components of its sources, too.
+                if !core::mem::replace(&mut is_complete, true) {
+                    complete_at_once(world);
+                }
+                count += usize::from(remove_stored(world, pair, Removal::REMOVED));
+            }
+        }
         match remove_to_next::<R>(world, &mut pairs, &mut count) {
             Some(next) => pair = next,
             None => break,
         }
     }
+    if !is_complete {
+        complete_at_once(operation.world());
+    }
     operation.finish();
     count
+}
+
+/// Removes a pair for which nothing has to be done but to write the components of its source, which is left to be done: a component
+/// with many pairs takes as long to write as they are many. Returns whether it was there; `None` if there is more to do.
+fn remove_unobserved(world: &mut World, pair: StoredPair) -> Option<bool> {
+    let store = fetch::store_mut(world)?;
+    store.registry().entry(pair.relation).mirror?;
+    if let Some(was_there) = PairWriter::new(store).try_remove_in_table(pair) {
+        return Some(was_there);
+    }
+    let index = store.relation(pair.relation);
+    if !index.allows(FastPathFlags::REMOVE_GIVEN) {
+        return None;
+    }
+    if !index.has(pair.source, pair.target) {
+        return Some(false);
+    }
+    let pairs = both_ways(store, pair);
+    if pairs.iter().any(|&pair| event::is_observed(world, PairEvent::Removed, pair)) {
+        return None;
+    }
+    remove(&mut DeferredWorld::from(world), &pairs, Removal::REMOVED);
+    Some(true)
+}
+
+fn complete_at_once(world: &mut World) {
+    let mut rest = Completion::default();
+    complete(world, &mut rest);
+    rest.finish();
 }
 
 /// [`remove_run`] for the relation as it is by now: observers of the pair before may have done anything.
