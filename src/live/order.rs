@@ -26,7 +26,8 @@ const PENDING: u32 = u32::MAX;
 /// Adds the entities whose rows may have another place. False if any row may.
 pub(super) type PlaceReader = Box<dyn FnMut(&mut World, &mut Vec<Entity>) -> bool + Send + Sync>;
 type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
-pub(super) type Compare = Box<dyn Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync>;
+/// Puts the fresh rows of a list where they belong. The function reads a row by its id.
+pub(super) type Sort = Box<dyn for<'a> Fn(&dyn Fn(u32) -> Option<Row<'a>>, &mut RowList) + Send + Sync>;
 type GroupCallback = Box<dyn FnMut(&mut World, u64) + Send + Sync>;
 
 /// Where a row is.
@@ -41,7 +42,7 @@ const NOWHERE: GroupPosition = GroupPosition { list: NONE, at: PENDING };
 
 /// The rows of a group.
 #[derive(Default)]
-struct RowList {
+pub(super) struct RowList {
     group: u64,
     /// Ids of rows.
     rows: Vec<u32>,
@@ -58,7 +59,7 @@ pub(super) struct KeptOrder {
     group: Option<GroupOf>,
     /// The relation by whose targets rows are grouped, if it may cease to be one.
     relation: Option<GroupRelation>,
-    compare: Option<Compare>,
+    sort: Option<Sort>,
     /// Find the rows whose place may be another although the expression does not depend on the cause: for groups, for order.
     readers: [Option<PlaceReader>; 2],
     touched: Vec<Entity>,
@@ -175,7 +176,7 @@ impl KeptOrder {
         if list == NONE {
             return;
         }
-        let is_sorted = self.compare.is_some();
+        let is_sorted = self.sort.is_some();
         let list = self.note(list);
         if !is_sorted {
             list.rows.swap_remove(at as usize);
@@ -188,7 +189,7 @@ impl KeptOrder {
     /// Puts a row, unless it has gone, into the list where it belongs.
     fn put<'a>(&mut self, id: u32, row_of: &impl Fn(u32) -> Option<Row<'a>>) {
         let Some(row) = row_of(id) else { return };
-        let is_sorted = self.compare.is_some();
+        let is_sorted = self.sort.is_some();
         let place = self.places[id as usize];
         if is_sorted && place.list != NONE && place.at == PENDING {
             return;
@@ -222,21 +223,17 @@ impl KeptOrder {
 
     /// Puts lists in order, and drops those that are empty.
     fn finish<'a>(&mut self, row_of: &impl Fn(u32) -> Option<Row<'a>>) {
-        let Self { changed, lists, places, compare, groups, free, appeared, emptied, .. } = self;
+        let Self { changed, lists, places, sort, groups, free, appeared, emptied, .. } = self;
         for number in changed.drain(..) {
             let list = &mut lists[number as usize];
             list.is_changed = false;
-            if let Some(compare) = compare {
+            if let Some(sort) = sort {
                 let is_here = |id: &u32| {
                     let place = places[*id as usize];
                     place.list == number && place.at != PENDING
                 };
                 list.rows.retain(is_here);
-                let compare = |a: u32, b: u32| match (row_of(a), row_of(b)) {
-                    (Some(a), Some(b)) => compare(a, b),
-                    _ => Ordering::Equal,
-                };
-                merge(list, compare);
+                sort(row_of, list);
                 list.fresh.drain(..).for_each(|id| places[id as usize].at = 0);
             }
             if list.rows.is_empty() {
@@ -265,37 +262,52 @@ impl KeptOrder {
     }
 }
 
-/// Compares rows by a component of `$this`.
+/// Sorts rows by a component of `$this`.
 pub(super) fn by_component<T: Component>(
     compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
-) -> Compare {
-    Box::new(move |a, b| match (value_of::<T>(a), value_of::<T>(b)) {
-        (Some(a), Some(b)) => compare(a, b),
-        (a, b) => a.is_some().cmp(&b.is_some()),
+) -> Sort {
+    Box::new(move |row_of, list| {
+        let first = list.fresh.iter().find_map(|&id| row_of(id));
+        let Some(read) = first.map(|row| row.access().reader::<T>()) else { return };
+        let value = |id: u32| row_of(id)?.this().and_then(&read);
+        merge(list, value, |a, b| match (a, b) {
+            (Some(a), Some(b)) => compare(a, b),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        });
     })
 }
 
-fn value_of<'a, T: Component>(row: Row<'a>) -> Option<&'a T> {
-    row.access().get(row.this()?)
-}
-
-/// Sorts the fresh rows, and merges them with the sorted ones.
-fn merge(list: &mut RowList, compare: impl Fn(u32, u32) -> Ordering) {
+/// Sorts the fresh rows, and merges them with the sorted ones. The value of a fresh row is read once; of the others those are that are
+/// compared, or, if there are many fresh ones, each once.
+fn merge<V: Copy>(list: &mut RowList, value: impl Fn(u32) -> V, compare: impl Fn(V, V) -> Ordering) {
     let RowList { rows, fresh, .. } = list;
     if fresh.is_empty() {
         return;
     }
-    fresh.sort_by(|&a, &b| compare(a, b));
-    let mut merged = Vec::with_capacity(rows.len() + fresh.len());
-    let mut rest = &rows[..];
-    for &id in &*fresh {
-        let (before, behind) =
-            rest.split_at(rest.partition_point(|&other| compare(other, id) != Ordering::Greater));
-        merged.extend_from_slice(before);
-        merged.push(id);
-        rest = behind;
+    let mut sorted: Vec<(V, u32)> = fresh.iter().map(|&id| (value(id), id)).collect();
+    sorted.sort_by(|&(a, _), &(b, _)| compare(a, b));
+    let mut merged = Vec::with_capacity(rows.len() + sorted.len());
+    if sorted.len() > rows.len() / 8 {
+        let mut rest = rows.iter().map(|&id| (value(id), id)).peekable();
+        for (new, id) in sorted {
+            while let Some((_, other)) = rest.next_if(|&(other, _)| compare(other, new) != Ordering::Greater)
+            {
+                merged.push(other);
+            }
+            merged.push(id);
+        }
+        merged.extend(rest.map(|(_, id)| id));
+    } else {
+        let mut rest = &rows[..];
+        for (new, id) in sorted {
+            let is_before = |&other: &u32| compare(value(other), new) != Ordering::Greater;
+            let (before, behind) = rest.split_at(rest.partition_point(is_before));
+            merged.extend_from_slice(before);
+            merged.push(id);
+            rest = behind;
+        }
+        merged.extend_from_slice(rest);
     }
-    merged.extend_from_slice(rest);
     *rows = merged;
 }
 
@@ -481,9 +493,9 @@ impl LiveExpr {
     }
 
     /// Sorts the rows of each group; without a comparison, they are in no order any more.
-    pub(super) fn set_sort(&mut self, compare: Option<Compare>, reader: Option<PlaceReader>) {
+    pub(super) fn set_sort(&mut self, sort: Option<Sort>, reader: Option<PlaceReader>) {
         let order = self.order_mut();
-        (order.compare, order.readers[1]) = (compare, reader);
+        (order.sort, order.readers[1]) = (sort, reader);
     }
 
     /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`: they are read by

@@ -240,6 +240,15 @@ impl<'w> WorldAccess<'w> {
         }
     }
 
+    /// [`get`](Self::get) for many entities: the component is looked up by its type once.
+    pub(crate) fn reader<T: Component>(self) -> impl Fn(Entity) -> Option<&'w T> {
+        let id = self.components().component_id::<T>();
+        move |entity| match self {
+            Self::World(world) => fetch::component(world, id?, entity, None),
+            Self::Declared(_) => self.get(entity),
+        }
+    }
+
     /// The component with this id of an entity, which is in this row of a table if that is known. `None` if it is not of this
     /// type; also if a system has not declared that it reads it.
     #[inline]

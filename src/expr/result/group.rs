@@ -48,7 +48,8 @@ impl CompiledExpr {
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     ) -> &mut Self {
         self.set_sort(move |found, order| {
-            let value = |&row: &u32| found.row(row).this().and_then(|this| found.access.get::<T>(this));
+            let read = found.access.reader::<T>();
+            let value = |&row: &u32| found.row(row).this().and_then(&read);
             let mut values: Vec<_> = order.iter().map(|row| (value(row), *row)).collect();
             values.sort_by(|(a, _), (b, _)| match (a, b) {
                 (Some(a), Some(b)) => compare(a, b),

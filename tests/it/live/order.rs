@@ -6,7 +6,7 @@
 
 use super::kept_rows;
 use crate::common::{Random, fewer, panic_message};
-use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+use bevy_ecs::{entity::EntityHashSet, entity_disabling::Disabled, prelude::*};
 use bevy_relations::{expr::PairExpr, live::LiveExpr, prelude::*};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -290,4 +290,29 @@ fn groups_are_reported_once_whatever_panics_meanwhile() {
     assert_eq!(ships.appeared_groups(), [c.to_bits()]);
     assert_eq!(ships.emptied_groups().iter().copied().collect::<BTreeSet<_>>(), ports);
     assert_eq!(*told.lock().unwrap(), [c.to_bits()]);
+}
+
+#[test]
+fn rows_are_in_order_whether_few_or_many_of_them_have_another_place() {
+    let mut world = World::new();
+    world.register_component_name::<Strength>("Strength");
+    let mut random = Random(11);
+    let mut ships: Vec<Entity> = (0..200).map(|at| world.spawn(Strength(at * 7 % 50)).id()).collect();
+    let mut live = PairExpr::parse("Strength").unwrap().live(&mut world).unwrap();
+    live.order_by::<Strength>(|a, b| a.0.cmp(&b.0));
+    for written in [0, 1, 3, 20, 60, 200, 2, 150] {
+        for _ in 0..written {
+            let ship = ships[random.below(ships.len())];
+            world.get_mut::<Strength>(ship).unwrap().0 = random.below(50) as u32;
+        }
+        world.despawn(ships.swap_remove(random.below(ships.len())));
+        ships.push(world.spawn(Strength(random.below(50) as u32)).id());
+        live.update(&mut world).unwrap();
+        let rows = live.group(&world, 0).unwrap().map(|row| row.this().unwrap());
+        let found: Vec<Entity> = rows.collect();
+        let strength = |&ship: &Entity| world.get::<Strength>(ship).unwrap().0;
+        assert!(found.is_sorted_by_key(strength), "{written} were written");
+        let (found, all) = (EntityHashSet::from_iter(found), EntityHashSet::from_iter(ships.clone()));
+        assert_eq!(found, all);
+    }
 }
