@@ -76,11 +76,7 @@ fn spawn(world: &mut World, count: usize) -> Vec<Entity> {
 fn links(sources: usize, targets: usize) -> (World, Vec<(Entity, Entity)>) {
     let mut world = World::new();
     let mut random = Random(SEED);
-    let targets = spawn(&mut world, targets);
-    let mut sources = spawn(&mut world, sources);
-    random.shuffle(&mut sources);
-    let links = sources.into_iter().map(|source| (source, targets[random.below(targets.len())])).collect();
-    (world, links)
+    let targets = insert_remove, retarget, observed, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
 }
 
 fn insert_remove(criterion: &mut Criterion) {
@@ -170,6 +166,48 @@ fn retarget(criterion: &mut Criterion) {
                     taken += start.elapsed();
                 }
                 taken
+            });
+        });
+    }
+}
+
+/// What observers of insertions and removals cost that do nothing.
+fn observed(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("observed");
+    for size in SIZES {
+        group.throughput(Throughput::Elements(size as u64));
+        let (mut world, links) = links(size, 1_000);
+        world.add_observer(|_: On<PairInserted<Eats>>| {});
+        world.add_observer(|_: On<PairRemoved<Eats>>| {});
+        world.add_observer(|_: On<PairInserted<DockedTo>>| {});
+        world.add_observer(|_: On<PairRemoved<DockedTo>>| {});
+        group.bench_function(BenchmarkId::new("insert_a_value_and_remove_it", size), |bencher| {
+            bencher.iter(|| {
+                for &(source, target) in &links {
+                    world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
+                }
+                for &(source, target) in &links {
+                    world.remove_pair::<Eats>(source, target);
+                }
+            });
+        });
+        let pairs = links.iter().map(|&(source, target)| (source, Eats { grams: 1.0 }, target));
+        world.insert_pair_batch(pairs).expect("all are alive");
+        group.bench_function(BenchmarkId::new("replace_a_value", size), |bencher| {
+            bencher.iter(|| {
+                for &(source, target) in &links {
+                    world.insert_pair(source, Eats { grams: 2.0 }, target).expect("both are alive");
+                }
+            });
+        });
+        let mut round = 0;
+        group.bench_function(BenchmarkId::new("retarget", size), |bencher| {
+            bencher.iter(|| {
+                round += 1;
+                for (nth, &(source, _)) in links.iter().enumerate() {
+                    let target = links[(nth + round) % size].1;
+                    world.insert_pair(source, DockedTo, target).expect("both are alive");
+                }
             });
         });
     }
@@ -465,6 +503,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = insert_remove, retarget, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
+    targets = insert_remove, retarget, observed, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
 }
 criterion_main!(pairs);

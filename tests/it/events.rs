@@ -2,7 +2,8 @@
 
 use crate::common::{take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*, world::DeferredWorld};
-use bevy_relations::{prelude::*, relation::Wildcard};
+use bevy_relations::{event::RemovalCause, prelude::*, relation::Wildcard};
+use std::sync::Arc;
 
 #[derive(Relation)]
 struct Likes;
@@ -388,4 +389,51 @@ fn an_equal_value_is_an_event_and_a_tag_again_or_a_write_in_place_is_none() {
     world.run_system_cached(write).unwrap();
     assert_eq!(world.resource::<Count>().0, 3);
     assert_eq!(world.pair_value::<Eats>(alice, bob), Some(&Eats { grams: 2 }));
+}
+
+#[test]
+fn a_pair_with_a_value_that_takes_the_place_of_another_is_reported_after_that_one() {
+    #[derive(Relation, Clone, PartialEq, Debug)]
+    #[relation(exclusive)]
+    struct Rents(Arc<u32>);
+    #[derive(Resource, Default)]
+    struct Log(Vec<(&'static str, Entity, u32)>);
+
+    let mut world = World::new();
+    world.init_resource::<Log>();
+    let [ann, flat, house] = [(); 3].map(|()| world.spawn_empty().id());
+    world.add_observer(|on: On<PairInserted<Rents>>, rents: Pairs<Rents>, mut log: ResMut<Log>| {
+        let what = if on.replaced { "replaced" } else { "inserted" };
+        log.0.push((what, on.target, *rents.get(on.source, on.target).unwrap().0));
+    });
+    let prices = [500, 600, 900].map(Arc::new);
+    let rent = |nth: usize| Rents(prices[nth].clone());
+    let take = |world: &mut World| core::mem::take(&mut world.resource_mut::<Log>().0);
+
+    world.insert_pair(ann, rent(0), flat).unwrap();
+    world.insert_pair(ann, rent(1), flat).unwrap();
+    world.insert_pair(ann, rent(2), house).unwrap();
+    assert_eq!(
+        take(&mut world),
+        [("inserted", flat, 500), ("replaced", flat, 600), ("inserted", house, 900)]
+    );
+    assert_eq!(prices.each_ref().map(Arc::strong_count), [1, 1, 2], "the others are dropped");
+
+    let observer = |on: On<PairRemoved<Rents>>, rents: Pairs<Rents>, mut log: ResMut<Log>| {
+        assert_eq!(on.cause, RemovalCause::Replaced);
+        log.0.push(("removed", on.target, *rents.get(on.source, on.target).unwrap().0));
+    };
+    world.add_observer(observer);
+    world.insert_pair(ann, rent(0), flat).unwrap();
+    world.insert_pair_batch([(ann, rent(1), house), (ann, rent(2), house)]).unwrap();
+    let expected = [
+        ("removed", house, 900),
+        ("inserted", flat, 500),
+        ("removed", flat, 500),
+        ("inserted", house, 600),
+        ("replaced", house, 900),
+    ];
+    assert_eq!(take(&mut world), expected);
+    assert_eq!(prices.each_ref().map(Arc::strong_count), [1, 1, 2]);
+    world.check_pairs().unwrap();
 }

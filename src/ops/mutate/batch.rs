@@ -3,10 +3,8 @@
 use super::{
     ends::EndCheck,
     error::{InsertPairError, InsertPairsError},
-    insert::{
-        insert_constrained, insert_observed, insert_slot, insert_typed, insert_when_ready,
-        insert_with_components,
-    },
+    insert::{insert_constrained, insert_slot, insert_typed, insert_when_ready, insert_with_components},
+    observed::insert_observed,
     operation::Operation,
     writer::{FastPath, PairWriter},
 };

@@ -5,12 +5,11 @@ use super::{
     bare::Bare,
     ends::{EndCheck, meets_constraints},
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
-    event::{self, PairChange},
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
+    observed::{insert_observed, insert_observed_value},
     plan::{GivenValue, MAX_ROUNDS, attempted, is_final, make_values, plan},
     ready::{mark_ends, prepare},
-    remove::Completion,
     tag,
     writer::{FastPath, PairWriter},
 };
@@ -23,11 +22,7 @@ use crate::{
     relation::{EntityName, IS_A, PairName, Relation, TraitsError, if_fields},
     store::{Affected, FastPathFlags, PairStore},
 };
-use bevy_ecs::{
-    change_detection::Tick,
-    entity::Entity,
-    world::{DeferredWorld, World},
-};
+use bevy_ecs::{change_detection::Tick, entity::Entity, world::World};
 
 /// Inserts a pair of relation type `R`: on the fast path, or by the rules.
 #[inline]
@@ -139,6 +134,12 @@ fn insert_value_when_ready<R: Relation>(
     };
     let mut value = value;
     if let Some((pair, flag)) = fetch::store(world).and_then(allows) {
+        if flag == plain {
+            value = match insert_observed_value(world, pair, value) {
+                Ok(()) => return Ok(()),
+                Err(value) => value,
+            };
+        }
         for was_tried in [flag == plain, true] {
             if (was_tried && !mark_ends(world, pair)?)
                 || !meets_constraints(world, pair, ends)
@@ -146,8 +147,9 @@ fn insert_value_when_ready<R: Relation>(
             {
                 break;
             }
-            value = match try_insert_value(world, source, value, target, flag) {
-                Ok(_) => return Ok(()),
+            let tried = try_insert_value(world, source, value, target, flag).map(drop);
+            value = match tried.or_else(|value| insert_observed_value(world, pair, value)) {
+                Ok(()) => return Ok(()),
                 Err(value) => value,
             };
         }
@@ -404,30 +406,6 @@ fn try_when_marked_if(
         path = try_insert(world);
     }
     Ok(path == FastPath::Done)
-}
-
-/// Inserts a pair that only observers keep from the fast path, and triggers its event; or does `otherwise`, if its ends
-/// are not ready, or another pair has to go.
-#[inline(never)]
-pub(super) fn insert_observed(
-    world: &mut World,
-    pair: StoredPair,
-    otherwise: fn(&mut World, StoredPair) -> Result<(), InsertPairError>,
-) -> Result<(), InsertPairError> {
-    let tick = world.change_tick();
-    let writer = fetch::store_mut(world).map(PairWriter::new);
-    match writer.and_then(|writer| writer.insert_observed(pair, tick)) {
-        Some(true) => {
-            let mut rest = Completion::default();
-            let deferred = &mut DeferredWorld::from(&mut *world);
-            rest.run(|| event::trigger(deferred, PairChange::Inserted { replaced: false }, pair));
-            rest.run(|| world.flush());
-            rest.finish();
-            Ok(())
-        }
-        Some(false) => Ok(()),
-        None => otherwise(world, pair),
-    }
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.

@@ -11,6 +11,7 @@ mod given;
 pub(in crate::ops) mod insert;
 pub(in crate::ops) mod keyed;
 mod missing;
+mod observed;
 pub(in crate::ops) mod operation;
 pub(in crate::ops) mod order;
 pub(in crate::ops) mod plan;

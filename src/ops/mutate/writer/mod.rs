@@ -1,7 +1,9 @@
 //! The way into the store: nothing else links, unlinks or orders pairs, or stores the values that they carry.
 
+mod observed;
 mod together;
 
+pub(super) use observed::InsertionKind;
 pub(super) use together::both_ways;
 
 use super::plan::{Insertion, PairOrder, ValueSource};
@@ -172,19 +174,6 @@ impl<'s> PairWriter<'s> {
         } else {
             FastPath::Declined
         }
-    }
-
-    /// Inserts a pair of a relation for which the fast path was [`FastPath::Observed`], before its event. Returns
-    /// whether it is new; `None` if more has to be done for it.
-    pub(in crate::ops) fn insert_observed(self, pair: StoredPair, tick: Tick) -> Option<bool> {
-        let StoredPair { source, relation, target } = pair;
-        let (index, participants) = self.store.write_access(relation);
-        if index.has(source, target) {
-            return Some(false);
-        }
-        let gives_way = index.is_exclusive() && index.has_any(source);
-        let done = !gives_way && insert_if_ready(index, participants, pair, tick, None) == FastPath::Done;
-        done.then_some(true)
     }
 
     /// Removes a pair on the fast path. Returns whether it was there; `None` if the relation does not have the fast
