@@ -45,6 +45,9 @@ pub(crate) trait ErasedColumn: Send + Sync {
     /// Drops the values that were removed or replaced: code of the user, which may panic.
     fn drop_removed(&self, world: &mut DeferredWorld<'_>);
 
+    /// Whether there is anything to drop of a value. Otherwise none is kept for [`drop_removed`](Self::drop_removed).
+    fn needs_drop(&self) -> bool;
+
     /// Whether the column is in the world.
     fn exists(&self, world: &World) -> bool;
 

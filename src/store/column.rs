@@ -18,7 +18,7 @@ use bevy_ecs::{
 use core::{
     any::{Any, TypeId, type_name},
     marker::PhantomData,
-    mem::take,
+    mem::{needs_drop, take},
     panic::Location,
 };
 use smallvec::SmallVec;
@@ -110,7 +110,14 @@ impl<T: Send + Sync + 'static> PairData<T> {
 
     fn remove(&mut self, row: u32) {
         let value = self.take(row);
-        self.removed.extend(value);
+        self.keep_removed(value);
+    }
+
+    /// Keeps a value until it is dropped. One that has nothing to drop is forgotten at once.
+    fn keep_removed(&mut self, value: Option<T>) {
+        if needs_drop::<T>() {
+            self.removed.extend(value);
+        }
     }
 
     /// An empty column. Rows that pairs still name, from a column that was taken out of the world, are not given out.
@@ -308,7 +315,7 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
             return false;
         };
         let old = slot.replace(value);
-        column.removed.extend(old);
+        column.keep_removed(old);
         column.ticks[row as usize].changed = tick;
         true
     }
@@ -323,6 +330,10 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
         // Dropped outside the borrow.
         let removed = world.get_resource_mut::<PairData<T>>().map(|mut column| take(&mut column.removed));
         drop(removed);
+    }
+
+    fn needs_drop(&self) -> bool {
+        needs_drop::<T>()
     }
 
     fn exists(&self, world: &World) -> bool {

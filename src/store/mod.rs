@@ -339,7 +339,7 @@ impl PairStore {
 
     /// Notes that a value of this kind was removed or replaced.
     pub(crate) fn note_removed(&mut self, column: ColumnRef) {
-        if !self.removed.contains(&column) {
+        if column.needs_drop() && !self.removed.contains(&column) {
             self.removed.push(column);
         }
     }
