@@ -10,7 +10,10 @@
 //! with Flecs and with Bevy is measured in `benches/peers`.
 
 use bevy_ecs::{prelude::*, system::SystemState, world::CommandQueue};
-use bevy_relations::{prelude::*, query::Target};
+use bevy_relations::{
+    prelude::*,
+    query::{ChangedPair, Target},
+};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::{
     hint::black_box,
@@ -76,7 +79,11 @@ fn spawn(world: &mut World, count: usize) -> Vec<Entity> {
 fn links(sources: usize, targets: usize) -> (World, Vec<(Entity, Entity)>) {
     let mut world = World::new();
     let mut random = Random(SEED);
-    let targets = insert_remove, retarget, observed, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
+    let targets = spawn(&mut world, targets);
+    let mut sources = spawn(&mut world, sources);
+    random.shuffle(&mut sources);
+    let links = sources.into_iter().map(|source| (source, targets[random.below(targets.len())])).collect();
+    (world, links)
 }
 
 fn insert_remove(criterion: &mut Criterion) {
@@ -208,6 +215,38 @@ fn observed(criterion: &mut Criterion) {
                     let target = links[(nth + round) % size].1;
                     world.insert_pair(source, DockedTo, target).expect("both are alive");
                 }
+            });
+        });
+    }
+}
+
+/// A filter for pairs whose values have changed, of which few or none have.
+fn changed_values(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("changed_values");
+    for size in SIZES {
+        group.throughput(Throughput::Elements(size as u64));
+        let (mut world, links) = links(size, 1_000);
+        let pairs = links.iter().map(|&(source, target)| (source, Eats { grams: 1.0 }, target));
+        world.insert_pair_batch(pairs).expect("all are alive");
+        let mut changed: SystemState<Query<Entity, ChangedPair<Eats>>> = SystemState::new(&mut world);
+        for (name, replaced) in [("none", 0), ("a_hundredth_replaced", size / 100)] {
+            group.bench_function(BenchmarkId::new(name, size), |bencher| {
+                bencher.iter(|| {
+                    for &(source, target) in &links[..replaced] {
+                        world.insert_pair(source, Eats { grams: 2.0 }, target).expect("both are alive");
+                    }
+                    let changed = changed.get(&world).expect("its parameters are there");
+                    black_box(changed.iter().count());
+                });
+            });
+        }
+        group.bench_function(BenchmarkId::new("a_hundredth_written_in_place", size), |bencher| {
+            bencher.iter(|| {
+                for &(source, target) in &links[..size / 100] {
+                    world.pair_value_mut::<Eats>(source, target).expect("it is there").grams = 3.0;
+                }
+                let changed = changed.get(&world).expect("its parameters are there");
+                black_box(changed.iter().count());
             });
         });
     }
@@ -503,6 +542,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_secs(1))
         .measurement_time(Duration::from_secs(3));
-    targets = insert_remove, retarget, observed, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
+    targets = insert_remove, retarget, observed, changed_values, read, shares, target_shares, spawning, despawn_tree, walk, hub_unlink
 }
 criterion_main!(pairs);

@@ -180,12 +180,17 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
             && self.any_pair(source, |_, ticks| self.is_newer(ticks.inserted))
     }
 
+    #[inline]
     fn any_changed(&self, source: Entity) -> bool {
-        self.any_pair(source, |target, ticks| {
-            // The store does not know of values that were written in place.
-            let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
-            self.is_newer(ticks.changed) || written()
-        })
+        // As above, unless values may have been written in place.
+        let may_be = self.index.is_some_and(|index| self.is_newer(index.newest(source)))
+            || self.values_lent().is_some_and(|tick| self.is_newer(tick));
+        may_be
+            && self.any_pair(source, |target, ticks| {
+                // The store does not know of values that were written in place.
+                let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
+                self.is_newer(ticks.changed) || written()
+            })
     }
 }
 

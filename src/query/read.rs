@@ -102,6 +102,12 @@ impl<'w, R: Relation> ReadPairsFetch<'w, R> {
         }
     }
 
+    /// A tick after which no value was written in place.
+    #[inline]
+    pub(super) fn values_lent(&self) -> Option<Tick> {
+        Some(self.column?.lent())
+    }
+
     /// When that value was written last.
     #[inline]
     pub(super) fn value_changed(&self, source: Entity, target: Entity) -> Option<Tick> {

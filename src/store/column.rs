@@ -1,7 +1,7 @@
 //! Data columns: the values that pairs carry, one column per type, in a resource of its own, so that systems
 //! that write values run beside systems that read topology.
 
-use super::{PairStore, StoreId};
+use super::{PairStore, StoreId, ValuesMut};
 #[cfg(feature = "bevy_reflect")]
 use crate::relation::ReflectedData;
 use crate::relation::{
@@ -10,7 +10,9 @@ use crate::relation::{
 };
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use bevy_ecs::{
-    change_detection::{CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Mut, Tick},
+    change_detection::{
+        CHECK_TICK_THRESHOLD, CheckChangeTicks, ComponentTicks, DetectChangesMut, MaybeLocation, Tick,
+    },
     component::{Component, ComponentId, Components},
     resource::Resource,
     world::{DeferredWorld, FilteredEntityRef, World},
@@ -50,6 +52,8 @@ pub(crate) struct PairData<T: Send + Sync + 'static> {
     store: Option<StoreId>,
     /// How often values were borrowed to be written in place.
     write_borrows: u64,
+    /// The newest tick at which one of these borrows was to write: no value was written in place after it.
+    lent: Tick,
 }
 
 impl<T: Send + Sync + 'static> PairData<T> {
@@ -62,6 +66,10 @@ impl<T: Send + Sync + 'static> PairData<T> {
     #[inline]
     pub(crate) fn values_mut(&mut self, last_run: Tick, this_run: Tick) -> ValuesMut<'_, T> {
         self.write_borrows += 1;
+        // Systems may borrow in another order than that of their ticks.
+        if self.lent.get().wrapping_sub(this_run.get()) > CHECK_TICK_THRESHOLD / 2 {
+            self.lent = this_run;
+        }
         let writers = self.writers.as_mut().map(Vec::as_mut_slice);
         ValuesMut { values: &mut self.values, ticks: &mut self.ticks, writers, last_run, this_run }
     }
@@ -69,6 +77,12 @@ impl<T: Send + Sync + 'static> PairData<T> {
     /// How often values were borrowed to be written in place: as long as this stays the same, none was written.
     pub(crate) fn write_borrows(&self) -> u64 {
         self.write_borrows
+    }
+
+    /// A tick after which no value was written in place.
+    #[inline]
+    pub(crate) fn lent(&self) -> Tick {
+        self.lent
     }
 
     /// When the value in a row was written last.
@@ -130,6 +144,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
             removed: SmallVec::new(),
             store: None,
             write_borrows: 0,
+            lent: Tick::default(),
         };
         if let Some(store) = world.get_resource::<PairStore>() {
             column.store = Some(store.id);
@@ -149,35 +164,6 @@ impl<T: Send + Sync + 'static> PairData<T> {
 
     /// The column, for code that does not know `T`.
     pub(crate) const COLUMN: ColumnRef = &TypedColumn::<T, Opaque>::NEW;
-}
-
-/// Values to write: see [`PairData::values_mut`].
-pub(crate) struct ValuesMut<'a, T> {
-    values: &'a mut [Option<T>],
-    ticks: &'a mut [ComponentTicks],
-    writers: MaybeLocation<&'a mut [&'static Location<'static>]>,
-    last_run: Tick,
-    this_run: Tick,
-}
-
-impl<'a, T> ValuesMut<'a, T> {
-    /// The value in a row: it is stamped as changed when it is written.
-    #[inline]
-    pub(crate) fn get_mut(&mut self, row: u32) -> Option<Mut<'_, T>> {
-        let Self { values, ticks, writers, last_run, this_run } = self;
-        let writers = writers.as_mut().map(|writers| &mut **writers);
-        ValuesMut { values, ticks, writers, last_run: *last_run, this_run: *this_run }.into_value(row)
-    }
-
-    /// The same, for as long as the values are borrowed.
-    #[inline]
-    pub(crate) fn into_value(self, row: u32) -> Option<Mut<'a, T>> {
-        let row = row as usize;
-        let (value, ticks) = self.values.get_mut(row)?.as_mut().zip(self.ticks.get_mut(row))?;
-        let writer = self.writers.map(|writers| &mut writers[row]);
-        let (added, changed) = (&mut ticks.added, &mut ticks.changed);
-        Some(Mut::new(value, added, changed, None, self.last_run, self.this_run, writer))
-    }
 }
 
 impl<R: Relation> PairData<R> {
@@ -372,7 +358,9 @@ impl<T: Send + Sync + 'static, V: ValueOps<T>> ErasedColumn for TypedColumn<T, V
 
     fn clamp_ticks(&self, world: &mut DeferredWorld<'_>, check: CheckChangeTicks) {
         if let Some(mut column) = world.get_resource_mut::<PairData<T>>() {
-            for ticks in &mut column.bypass_change_detection().ticks {
+            let column = column.bypass_change_detection();
+            column.lent.check_tick(check);
+            for ticks in &mut column.ticks {
                 ticks.added.check_tick(check);
                 ticks.changed.check_tick(check);
             }

@@ -27,7 +27,8 @@ const MAX_SLOTS_PER_PAIR: usize = 32;
 pub(crate) struct RelationIndex {
     pub(super) forward: Forward,
     pub(super) reverse: Reverse,
-    /// By source index, if ticks are kept: when a source got its newest pair. An older tick may be that of an entity before it.
+    /// By source index, if ticks are kept: when a source got its newest pair or value. An older tick may be that of an entity before
+    /// it.
     pub(super) newest: Pages<Tick>,
     pub(super) depths: Option<Depths>,
     /// If it is read.
@@ -530,7 +531,8 @@ impl RelationIndex {
         }
     }
 
-    /// When a source got its newest pair, if it still has one; some other tick if it has none. Needs ticks to be kept.
+    /// When a source got its newest pair or value, values that were written in place aside, if it still has a pair; some other tick
+    /// if it has none. Needs ticks to be kept.
     #[inline]
     pub(crate) fn newest(&self, source: Entity) -> Tick {
         self.newest.get(source.index_u32())
@@ -558,6 +560,7 @@ impl RelationIndex {
             && let Some((list, place)) = self.place(source, target)
         {
             self.reverse.extra[list].ticks[place].changed = tick;
+            *self.newest.get_mut(source.index_u32()) = tick;
         }
     }
 }

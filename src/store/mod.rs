@@ -38,6 +38,7 @@ mod target_components;
 mod ticks;
 mod tombstones;
 mod unchecked;
+mod values_mut;
 
 pub use check::{Invariant, PairInvariantError};
 pub use forward::TargetIter;
@@ -46,7 +47,7 @@ pub use reverse::SourceIter;
 pub use ticks::PairTicks;
 
 pub(crate) use bits::{BitSet, ones};
-pub(crate) use column::{PairData, ValuesMut, component_label, type_ref, unpack};
+pub(crate) use column::{PairData, component_label, type_ref, unpack};
 pub(crate) use depth_reader::DepthReader;
 pub(crate) use fast_path::{Affected, FastPathFlags, ObserverState};
 pub(crate) use first_target::{
@@ -62,6 +63,7 @@ pub(crate) use pair_reader::PairReader;
 pub(crate) use participants::{Participants, RelationsOf};
 pub(crate) use reverse::ListIter;
 pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
+pub(crate) use values_mut::ValuesMut;
 
 use crate::{
     id::RelationId,

@@ -277,3 +277,32 @@ fn changes_below_are_found_however_components_are_stored() {
     assert_changes_are_found::<PartOf, Rust>(|| PartOf);
     assert_changes_are_found::<PartOf, Heat>(|| PartOf);
 }
+
+#[test]
+fn a_value_counts_as_changed_however_it_is_written_after_runs_that_found_nothing() {
+    let mut world = World::new();
+    let [a, b, c] = spawn(&mut world);
+    for source in [a, b] {
+        world.insert_pairs(source, [(Eats(1), c), (Eats(2), source)]).unwrap();
+    }
+    let watchers = watch::<Eats>(&mut world);
+    assert_found(&mut world, watchers, [&[a, b], &[a, b]]);
+    for _ in 0..3 {
+        assert_found(&mut world, watchers, [&[], &[]]);
+        // Values that are lent and not written.
+        world.run_system_once(|mut eats: PairsMut<Eats>| eats.for_each_mut(|_, _, _| {})).unwrap();
+        assert_found(&mut world, watchers, [&[], &[]]);
+        world.insert_pair(b, Eats(3), c).unwrap();
+        assert_found(&mut world, watchers, [&[], &[b]]);
+        world.pair_value_mut::<Eats>(a, a).unwrap().0 += 1;
+        assert_found(&mut world, watchers, [&[], &[a]]);
+        world.run_system_once(move |mut eats: PairsMut<Eats>| eats.get_mut(b, b).unwrap().0 += 1).unwrap();
+        assert_found(&mut world, watchers, [&[], &[b]]);
+        // The newest pair goes, and an older one is written.
+        let d = world.spawn_empty().id();
+        world.insert_pair(a, Eats(9), d).unwrap();
+        world.insert_pair(b, Eats(4), c).unwrap();
+        world.despawn(d);
+        assert_found(&mut world, watchers, [&[], &[b]]);
+    }
+}
