@@ -283,6 +283,17 @@ impl Lowering<'_, '_> {
             (Position::Out(out), Position::Known(target)) => {
                 pipeline.add(Produce::Sources { relation, target, out });
             }
+            (Position::Out(source), Position::Any) => {
+                let target = self.new_column();
+                pipeline.add(Produce::Pairs { relation, source, target });
+                if !exclusive {
+                    // Each source once: with the first of its targets.
+                    let first = self.new_column();
+                    let source = Operand::Column(source);
+                    pipeline.last().push(Compute::Target { relation, source, out: first });
+                    pipeline.last().push(Predicate::Same { left: target, right: first });
+                }
+            }
             (Position::Out(source), Position::Out(target)) => {
                 pipeline.add(Produce::Pairs { relation, source, target });
             }
