@@ -1,7 +1,7 @@
 //! Which entities lie below others along one relation.
 
 use crate::store::{Change, DepthReader, RelationIndex};
-use alloc::{collections::BTreeSet, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashMap, EntityHashSet};
 
 /// What is disabled along one relation.
@@ -27,10 +27,10 @@ impl Cover {
         root: Option<Entity>,
     ) -> Vec<Entity> {
         // By depth: what an entity depends on is looked at before it, and each once.
-        let (mut queue, mut depths) = (BTreeSet::new(), DepthReader::new(index));
+        let (mut queue, mut depths) = (BTreeMap::<u32, Vec<Entity>>::new(), DepthReader::new(index));
         let mut add = |cover: &Self, entity: Entity| {
             if cover.is_wrong(index, entity) {
-                queue.insert((depths.depth_of(entity).unwrap_or(0), entity));
+                queue.entry(depths.depth_of(entity).unwrap_or(0)).or_default().push(entity);
             }
         };
         match changes {
@@ -42,16 +42,21 @@ impl Cover {
         }
         root.into_iter().flat_map(|root| index.sources(root)).for_each(|source| add(self, source));
         let mut changed = Vec::new();
-        while let Some((_, entity)) = queue.pop_first() {
-            if !self.is_wrong(index, entity) {
-                continue;
-            }
-            if !self.below.remove(&entity) {
-                self.below.insert(entity);
-            }
-            changed.push(entity);
-            for source in index.sources(entity).filter(|&source| self.is_wrong(index, source)) {
-                queue.insert((depths.depth_of(source).unwrap_or(0), source));
+        while let Some((_, mut entities)) = queue.pop_first() {
+            // In an order that does not depend on that of the pairs.
+            entities.sort_unstable();
+            entities.dedup();
+            for entity in entities {
+                if !self.is_wrong(index, entity) {
+                    continue;
+                }
+                if !self.below.remove(&entity) {
+                    self.below.insert(entity);
+                }
+                changed.push(entity);
+                for source in index.sources(entity) {
+                    queue.entry(depths.depth_of(source).unwrap_or(0)).or_default().push(source);
+                }
             }
         }
         changed
