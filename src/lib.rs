@@ -106,7 +106,7 @@ pub mod error {
         live::{DeltaGap, PropagateError, RollupError},
         ops::{
             AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError,
-            InsertPairsError, NotTraversableError, PairRole, ReorderError,
+            InsertPairsError, NotTraversableError, ObservePairsError, PairRole, ReorderError,
         },
         prefab::InstantiateError,
         relation::{

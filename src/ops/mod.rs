@@ -16,7 +16,7 @@ pub use api::propagate::{InsertedAbove, RemovedAbove};
 pub use api::trigger::{NotTraversableError, PropagatedEvent, Propagation};
 pub use mutate::error::{
     AttemptedPair, BrokenConstraint, ConstraintError, DespawnError, InsertPairError, InsertPairsError,
-    PairRole, ReorderError,
+    ObservePairsError, PairRole, ReorderError,
 };
 pub use register::keys::{
     PairInserted, PairInsertedEvent, PairPattern, PairRemoved, PairRemovedEvent, RemovalCause,

@@ -127,7 +127,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
         self.keep_removed(value);
     }
 
-    /// Keeps a value until it is dropped. One that has nothing to drop is forgotten at once.
+    /// Keeps a value until it is dropped. One that has nothing to drop is not kept.
     fn keep_removed(&mut self, value: Option<T>) {
         if needs_drop::<T>() {
             self.removed.extend(value);
@@ -144,7 +144,7 @@ impl<T: Send + Sync + 'static> PairData<T> {
             removed: SmallVec::new(),
             store: None,
             write_borrows: 0,
-            lent: Tick::default(),
+            lent: world.read_change_tick(),
         };
         if let Some(store) = world.get_resource::<PairStore>() {
             column.store = Some(store.id);

@@ -1,7 +1,7 @@
 //! Observers of pairs that are narrowed, come and go, and give commands.
 
 use crate::common::{take_reported_errors, world_that_records_errors};
-use bevy_ecs::prelude::*;
+use bevy_ecs::{lifecycle::Add, prelude::*};
 use bevy_relations::{prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
@@ -301,4 +301,33 @@ fn run_time_relations_trigger_wildcard_observers() {
     world.insert_pair_by_id(bob, (relation, eve)).unwrap();
     world.despawn(relation);
     assert_eq!(heard(&mut world), [("in", bob), ("out", bob), ("in", bob), ("out", bob)]);
+}
+
+#[test]
+fn an_observer_that_cannot_be_narrowed_is_reported_and_gone() {
+    let mut world = world_with_log();
+    let likes = world.register_relation::<Likes>().unwrap();
+    let [bob, alice, eve] = std::array::from_fn(|_| world.spawn_empty().id());
+    let inserted = |on: On<PairInserted<Likes>>, mut log: ResMut<Log>| log.0.push(("in", on.target));
+    let removed = |on: On<PairRemoved<Likes>>, mut log: ResMut<Log>| log.0.push(("out", on.target));
+    let named = |on: On<Add<Name>>, mut log: ResMut<Log>| log.0.push(("name", on.entity));
+    let refused = [
+        (world.observe_pairs((likes, alice), inserted), "(Likes, "),
+        (world.observe_pairs(PairId::with_target(alice), removed), "(*, "),
+        (world.observe_pairs(PairId::with_relation(likes), named), "(Likes, *)"),
+    ];
+    let errors = take_reported_errors();
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for ((observer, pair), error) in refused.into_iter().zip(errors) {
+        assert!(world.get_entity(observer).is_err());
+        assert!(error.contains(pair) && error.contains("On<PairInserted<Wildcard>>"), "{error}");
+    }
+    // Of these, the type says no more than the pair, or less.
+    world.observe_pairs(PairId::with_relation(likes), inserted);
+    world.observe_pairs(PairId::ALL, removed);
+    world.insert_pair(bob, Likes, eve).unwrap();
+    world.entity_mut(bob).remove_pair::<Likes>(eve).insert(Name::new("Bob"));
+    assert_eq!(heard(&mut world), [("in", eve), ("out", eve)]);
+    assert!(take_reported_errors().is_empty());
+    world.check_pairs().unwrap();
 }

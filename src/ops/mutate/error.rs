@@ -541,3 +541,34 @@ pub enum ReorderError {
     #[error(transparent)]
     Traits(#[from] TraitsError),
 }
+
+/// An observer was to be narrowed to some pairs and would listen to others, too, or to something else.
+///
+/// ```
+/// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};
+/// # use bevy_relations::{error::ObservePairsError, prelude::*, relation::Wildcard};
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// # let mut world = World::new();
+/// fn handle(error: BevyError, _: ErrorContext) {
+///     assert!(error.downcast_ref::<ObservePairsError>().is_some());
+/// }
+/// world.insert_resource(FallbackErrorHandler(handle));
+/// let (likes, alice) = (world.register_relation::<Likes>()?, world.spawn_empty().id());
+/// // All pairs of `Likes`: those with others than Alice, too.
+/// let observer = world.observe_pairs((likes, alice), |_: On<PairInserted<Likes>>| {});
+/// assert!(world.get_entity(observer).is_err());
+/// let observer = world.observe_pairs((likes, alice), |_: On<PairInserted<Wildcard>>| {});
+/// assert!(world.get_entity(observer).is_ok());
+/// # Ok::<(), BevyError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error(
+    "an observer of {pair} is neither of `On<PairInserted<Wildcard>>` nor of `On<PairRemoved<Wildcard>>`: \
+    it would listen to more than that"
+)]
+#[non_exhaustive]
+pub struct ObservePairsError {
+    /// The pairs that were to be observed.
+    pub pair: PairName,
+}

@@ -11,15 +11,17 @@
     reason = "Bevy asks for unsafe to trigger an event from a hook, and to observe one with a plain function"
 )]
 
+use super::error::ObservePairsError;
 use crate::{
     fetch,
     id::{PairId, RelationId, Slot, StoredPair, StoredTag},
     ops::register::{
         entity::relation_id_of,
         keys::{Narrowed, NarrowedKeys, PairInsertedEvent, PairRemovedEvent, RelationKey, RemovalCause},
+        report::{report, to_bevy},
         store::{ensure_store, index_children_for},
     },
-    relation::Tagged,
+    relation::{PairName, Tagged},
     store::PairStore,
 };
 use bevy_ecs::{
@@ -311,20 +313,34 @@ unsafe fn run<E: EntityEvent, W: ObserveEntity>(
 pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObserver<M>) -> Entity {
     ensure_store(world);
     index_children_for(world, pair);
-    let observer = observer.into_observer();
-    let observer = match (pair.relation(), pair.target()) {
-        (Slot::Entity(relation), Slot::Entity(target)) => {
-            observer.with_component(narrow_key(world, (Some(relation), target)))
-        }
-        (Slot::Entity(relation), _) => match relation_key(world, relation) {
-            Some(key) => observer.with_component(key),
-            // A dead relation has no pairs to observe; an id of its own keeps the observer silent.
-            None => observer.with_component(new_key(world)),
-        },
-        (_, Slot::Entity(target)) => observer.with_component(narrow_key(world, (None, target))),
-        _ => observer,
+    let key = match (pair.relation(), pair.target()) {
+        (Slot::Entity(relation), Slot::Entity(target)) => narrow_key(world, (Some(relation), target)),
+        // A dead relation has no pairs to observe; an id of its own keeps the observer silent.
+        (Slot::Entity(relation), _) => relation_key(world, relation).unwrap_or_else(|| new_key(world)),
+        (_, Slot::Entity(target)) => narrow_key(world, (None, target)),
+        _ => return world.spawn(observer.into_observer()).id(),
     };
-    world.spawn(observer).id()
+    let observer = world.spawn(observer.into_observer().with_component(key)).id();
+    if !is_narrowed(world, observer, key) {
+        world.despawn(observer);
+        let relation = fetch::store(world).and_then(|store| store.registry().relation_name(pair));
+        let pair = PairName::new(world, relation, pair);
+        report(world.commands(), to_bevy(ObservePairsError { pair }));
+        world.flush();
+    }
+    observer
+}
+
+/// Whether an observer listens to events of pairs, of those with this key and no others.
+fn is_narrowed(world: &mut World, observer: Entity, key: ComponentId) -> bool {
+    let events =
+        [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
+    // Other observers may have despawned it.
+    world.get::<Observer>(observer).is_none_or(|observer| {
+        let descriptor = observer.descriptor();
+        descriptor.components().iter().all(|&watched| watched == key)
+            && descriptor.event_keys().iter().all(|event| events.contains(event))
+    })
 }
 
 /// The id that observers of a relation watch.
