@@ -20,7 +20,7 @@ use crate::{
         plan::{Column, Compute, HolderSearch, HolderTest, Operand, Predicate, Produce, Stage, Step},
     },
     id::RelationId,
-    store::{TargetBlock, ones},
+    store::ones,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, storage::TableId};
@@ -462,15 +462,16 @@ impl TablePart<'_, '_> {
     /// Writes the target of each entity, or `none`, and the bits of those that have one. `find` returns the bits of the target, or 0.
     #[inline]
     fn write_targets(&mut self, values: &mut Vec<Datum>, none: Datum, mut find: impl FnMut(Entity) -> u64) {
-        let mut targets = TargetBlock::default();
         values.resize(self.entities.len(), none);
         for (sources, values) in self.entities.chunks(WORD).zip(values.chunks_mut(WORD)) {
-            targets.read(sources.iter().copied(), &mut find);
-            self.words.push(targets.left());
-            // Apart from reading them, since compilers make a branch of it there.
-            for (value, &target) in values.iter_mut().zip(targets.bits()) {
+            let mut word = 0;
+            // A loop, since a closure would have `none` in memory, and compilers branch rather than read that in vain.
+            for (at, (&source, value)) in sources.iter().zip(values).enumerate() {
+                let target = find(source);
+                word |= u64::from(target != 0) << at;
                 *value = Datum::from_bits_or(target, none);
             }
+            self.words.push(word);
         }
     }
 }

@@ -60,31 +60,15 @@ impl TargetBlock {
     /// The most sources that it reads at once.
     pub(crate) const LEN: usize = 64;
 
-    /// Reads the targets of up to [`LEN`](Self::LEN) sources. `find` returns the bits of the target of one, or 0.
+    /// Reads the targets of up to [`LEN`](Self::LEN) sources.
     #[inline]
-    pub(crate) fn read(
-        &mut self,
-        sources: impl Iterator<Item = Entity>,
-        mut find: impl FnMut(Entity) -> u64,
-    ) {
+    pub(crate) fn read(&mut self, reader: &mut ExclusiveReader<'_>, sources: impl Iterator<Item = Entity>) {
         let mut left = 0;
         for (at, (target, source)) in self.targets.iter_mut().zip(sources).enumerate() {
-            *target = find(source);
+            *target = reader.target_bits(source);
             left |= u64::from(*target != 0) << at;
         }
         self.left = left;
-    }
-
-    /// A bit for each source that has a target and was not returned yet.
-    #[inline]
-    pub(crate) fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// The bits of the targets of all sources, or 0; behind them, what was read before.
-    #[inline]
-    pub(crate) fn bits(&self) -> &[u64; Self::LEN] {
-        &self.targets
     }
 
     /// The number of the next source that has a target, and that target.

@@ -304,7 +304,7 @@ where
             };
             match &mut reader {
                 Reader::Exclusive(reader) => {
-                    targets.read(sources.iter().copied(), |source| reader.target_bits(source));
+                    targets.read(reader, sources.iter().copied());
                     while let Some((at, target)) = targets.next() {
                         show(at, target);
                     }

@@ -82,8 +82,7 @@ impl<'w, 's> MixedRows<'w, 's> {
             (*rows, *at) = (cursor.enter(*storages.next()?), 0);
         }
         (*start, *at) = (*at, rows.len().min(*at + TargetBlock::LEN));
-        let sources = (*start..*at).filter_map(|at| Some(rows.get(at)?.0));
-        block.read(sources, |source| reader.target_bits(source));
+        block.read(reader, (*start..*at).filter_map(|at| Some(rows.get(at)?.0)));
         Some(())
     }
 }
