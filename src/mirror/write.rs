@@ -253,7 +253,7 @@ fn read_journal(world: &mut World, kind: Kind, key: Followed) {
                     let inserted = (change.kind == PairDeltaKind::Inserted).then_some(change.target);
                     due.push(Due { source: change.source, inserted });
                 }
-                merge(&mut due);
+                merge_by_source(&mut due);
             }
             None => {
                 let sources = read_all(store, id, is_ordered.then_some(&mut places));
@@ -279,7 +279,7 @@ fn read_journal(world: &mut World, kind: Kind, key: Followed) {
 }
 
 /// Leaves each source once. After several changes its component is compared as a whole, which the first of them does for all.
-fn merge(due: &mut Vec<Due>) {
+fn merge_by_source(due: &mut Vec<Due>) {
     if due.len() < 2 {
         return;
     }

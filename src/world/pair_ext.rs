@@ -361,7 +361,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     fn track_pair_changes<R: Relation>(&mut self);
 
     /// Adds an observer of the pairs that fit `pair` and returns its entity. The observer must be one of
-    /// `On<PairInserted<Wildcard>>` or `On<PairRemoved<Wildcard>>`; this narrows it. One that would listen to more than that is despawned,
+    /// `On<PairInserted<Wildcard>>` or `On<PairRemoved<Wildcard>>`; this narrows it. One that would observe more than that is despawned,
     /// and an [`ObservePairsError`](crate::error::ObservePairsError) goes to Bevy's error handler.
     ///
     /// ```

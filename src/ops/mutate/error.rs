@@ -542,7 +542,7 @@ pub enum ReorderError {
     Traits(#[from] TraitsError),
 }
 
-/// An observer was to be narrowed to some pairs and would listen to others, too, or to something else.
+/// An observer was to be narrowed to some pairs and would observe others, too, or something else.
 ///
 /// ```
 /// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};
@@ -565,7 +565,7 @@ pub enum ReorderError {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "an observer of {pair} is neither of `On<PairInserted<Wildcard>>` nor of `On<PairRemoved<Wildcard>>`: \
-    it would listen to more than that"
+    it would observe more than that"
 )]
 #[non_exhaustive]
 pub struct ObservePairsError {

@@ -321,7 +321,7 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
         _ => return world.spawn(observer.into_observer()).id(),
     };
     let observer = world.spawn(observer.into_observer().with_component(key)).id();
-    if !is_narrowed(world, observer, key) {
+    if !observes_only(world, observer, key) {
         world.despawn(observer);
         let relation = fetch::store(world).and_then(|store| store.registry().relation_name(pair));
         let pair = PairName::new(world, relation, pair);
@@ -331,8 +331,8 @@ pub(crate) fn observe<M>(world: &mut World, pair: PairId, observer: impl IntoObs
     observer
 }
 
-/// Whether an observer listens to events of pairs, of those with this key and no others.
-fn is_narrowed(world: &mut World, observer: Entity, key: ComponentId) -> bool {
+/// Whether an observer is one of events of pairs, of those with this key and no others.
+fn observes_only(world: &mut World, observer: Entity, key: ComponentId) -> bool {
     let events =
         [world.register_event_key::<PairInsertedEvent>(), world.register_event_key::<PairRemovedEvent>()];
     // Other observers may have despawned it.

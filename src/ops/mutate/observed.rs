@@ -21,11 +21,11 @@ pub(super) fn insert_observed(
     let Some(kind) = writer.and_then(|writer| writer.insertion_kind(pair)) else {
         return otherwise(world, pair);
     };
-    if kind == InsertionKind::Replaces {
+    if kind == InsertionKind::Existing {
         return Ok(());
     }
-    // The last that may panic with everything as it was.
-    trigger_way(world, pair, kind);
+    // If an observer panics, nothing has changed yet.
+    trigger_replaced(world, pair, kind);
     let tick = world.change_tick();
     let Some(store) = fetch::store_mut(world) else {
         return Err(store_removed(world, pair.source, pair.target));
@@ -53,28 +53,28 @@ pub(super) fn insert_observed_value<R: Relation>(
     let has_values =
         fetch::store_and_values::<R>(world).is_some_and(|(store, values)| values.is_of(store.id()));
     let Some(kind) = kind.filter(|_| has_values) else { return Err(value) };
-    // The last that may panic with everything as it was.
-    trigger_way(world, pair, kind);
+    // If an observer panics, nothing has changed yet.
+    trigger_replaced(world, pair, kind);
     let tick = world.change_tick();
     let Some((store, values)) = fetch::store_and_values::<R>(world) else { return Err(value) };
     let Some(mut fast) = PairWriter::new(store).observed_values(pair, values) else { return Err(value) };
     let old = fast.insert(pair.source, value, pair.target, tick)?;
     let mut rest = Completion::default();
-    trigger_inserted(world, &mut rest, pair, kind == InsertionKind::Replaces);
+    trigger_inserted(world, &mut rest, pair, kind == InsertionKind::Existing);
     rest.run(|| drop(old));
     rest.finish();
     Ok(())
 }
 
-/// Triggers the event of the pair that makes way.
-fn trigger_way(world: &mut World, pair: StoredPair, kind: InsertionKind) {
-    if let InsertionKind::TakesPlaceOf(target) = kind {
-        let goes = StoredPair { target, ..pair };
-        trigger_removed(&mut DeferredWorld::from(world), &[goes], Removal::REPLACED);
+/// Triggers the event of the pair that is replaced.
+fn trigger_replaced(world: &mut World, pair: StoredPair, kind: InsertionKind) {
+    if let InsertionKind::Retarget(target) = kind {
+        let replaced = StoredPair { target, ..pair };
+        trigger_removed(&mut DeferredWorld::from(world), &[replaced], Removal::REPLACED);
     }
 }
 
-/// Triggers the event of a pair that was inserted, and applies the commands of all that were told.
+/// Triggers the event of a pair that was inserted, and applies the commands of all observers.
 fn trigger_inserted(world: &mut World, rest: &mut Completion, pair: StoredPair, replaced: bool) {
     if event::is_observed(world, PairEvent::Inserted, pair) {
         rest.run(|| {

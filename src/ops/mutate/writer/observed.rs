@@ -1,5 +1,5 @@
-//! Insertions that only observers keep from the fast path: what a pair is to observers is looked at first, and it is written once
-//! they have been told of the pair that goes.
+//! Insertions that only observers keep from the fast path: what they do is found out first, and the pair is written after the event of
+//! the one that it replaces.
 
 use super::{FastPath, FastValues, PairWriter, insert_if_ready, may_close_cycle};
 use crate::{
@@ -12,11 +12,11 @@ use bevy_ecs::{change_detection::Tick, entity::Entity};
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops) enum InsertionKind {
     /// The pair is there: at most its value is replaced.
-    Replaces,
-    /// No other pair goes.
-    Adds,
-    /// The pair that the source of an exclusive relation has with this target goes.
-    TakesPlaceOf(Entity),
+    Existing,
+    /// The pair is new, and replaces no other.
+    New,
+    /// The pair replaces the one that the source of an exclusive relation has with this target.
+    Retarget(Entity),
 }
 
 impl<'s> PairWriter<'s> {
@@ -25,13 +25,13 @@ impl<'s> PairWriter<'s> {
         let StoredPair { source, relation, target } = pair;
         let (index, participants) = (self.store.relation(relation), self.store.participants());
         if index.has(source, target) {
-            return Some(InsertionKind::Replaces);
+            return Some(InsertionKind::Existing);
         }
         let is_ready = participants.is_ready(source)
             && participants.is_ready(target)
             && !may_close_cycle(index, source, target);
         let goes = || if index.is_exclusive() { index.first_target(source) } else { None };
-        is_ready.then(|| goes().map_or(InsertionKind::Adds, InsertionKind::TakesPlaceOf))
+        is_ready.then(|| goes().map_or(InsertionKind::New, InsertionKind::Retarget))
     }
 
     /// Inserts a pair of a relation without values whose [`insertion_kind`](Self::insertion_kind) is known.
@@ -40,17 +40,17 @@ impl<'s> PairWriter<'s> {
         insert_if_ready(index, participants, pair, tick, None)
     }
 
-    /// [`insertion_kind`](Self::insertion_kind) of a pair with a value: it has a row if it is there, and another pair can give way.
+    /// [`insertion_kind`](Self::insertion_kind) of a pair with a value: it has a row if it is there, and another pair can be replaced.
     pub(in crate::ops) fn insertion_kind_of_value(&self, pair: StoredPair) -> Option<InsertionKind> {
         let index = self.store.relation(pair.relation);
         self.insertion_kind(pair).filter(|kind| match kind {
-            InsertionKind::Replaces => {
+            InsertionKind::Existing => {
                 self.store.participants().is_ready(pair.source)
                     && self.store.participants().is_ready(pair.target)
                     && index.row(pair.source, pair.target).is_some()
             }
-            InsertionKind::Adds => true,
-            InsertionKind::TakesPlaceOf(_) => index.allows(FastPathFlags::REMOVE_VALUE),
+            InsertionKind::New => true,
+            InsertionKind::Retarget(_) => index.allows(FastPathFlags::REMOVE_VALUE),
         })
     }
 
