@@ -1,8 +1,8 @@
 //! Observers of pairs that are narrowed, come and go, and give commands.
 
-use crate::common::{take_reported_errors, world_that_records_errors};
+use crate::common::{panic_message, take_reported_errors, world_that_records_errors};
 use bevy_ecs::{lifecycle::Add, prelude::*};
-use bevy_relations::{prelude::*, relation::Wildcard};
+use bevy_relations::{event::RemovalCause, prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;
@@ -13,6 +13,10 @@ struct Fears;
 #[derive(Relation)]
 #[relation(exclusive)]
 struct DockedTo;
+
+#[derive(Relation, PartialEq, Debug)]
+#[relation(exclusive)]
+struct Rents(u32);
 
 #[derive(Resource, Default)]
 struct Log(Vec<(&'static str, Entity)>);
@@ -330,4 +334,51 @@ fn an_observer_that_cannot_be_narrowed_is_reported_and_gone() {
     assert_eq!(heard(&mut world), [("in", eve), ("out", eve)]);
     assert!(take_reported_errors().is_empty());
     world.check_pairs().unwrap();
+}
+
+#[test]
+fn a_pair_stays_if_an_observer_of_its_replacement_panics() {
+    #[derive(Resource)]
+    struct IsArmed(bool);
+
+    let mut world = world_with_log();
+    world.insert_resource(IsArmed(true));
+    let [ship, from, to] = std::array::from_fn(|_| world.spawn_empty().id());
+    world.insert_pair(ship, DockedTo, from).unwrap();
+    world.insert_pair(ship, Rents(1), from).unwrap();
+    world.add_observer(|_: On<PairRemoved<Wildcard>>, armed: Res<IsArmed>| assert!(!armed.0, "observed"));
+    panic_message(|| drop(world.insert_pair(ship, DockedTo, to)));
+    panic_message(|| drop(world.insert_pair(ship, Rents(2), to)));
+    world.check_pairs().unwrap();
+    assert!(world.has_pair::<DockedTo>(ship, from));
+    assert_eq!(world.pair_value::<Rents>(ship, from), Some(&Rents(1)));
+    world.insert_resource(IsArmed(false));
+    world.insert_pair(ship, DockedTo, to).unwrap();
+    world.insert_pair(ship, Rents(2), to).unwrap();
+    assert!(world.has_pair::<DockedTo>(ship, to));
+    assert_eq!(world.pair_value::<Rents>(ship, to), Some(&Rents(2)));
+    world.check_pairs().unwrap();
+}
+
+#[test]
+fn an_observer_of_a_replacement_may_end_all_that_it_is_about() {
+    let mut world = world_with_log();
+    let [ship, from, to, other] = std::array::from_fn(|_| world.spawn_empty().id());
+    world.insert_pair(ship, Rents(1), from).unwrap();
+    world.add_observer(move |on: On<PairRemoved<Rents>>, mut commands: Commands| {
+        if on.cause == RemovalCause::Replaced {
+            commands.entity(to).try_despawn();
+            commands.entity(ship).insert_pair(Rents(9), other);
+        }
+    });
+    world.add_observer(move |on: On<PairInserted<Rents>>, mut commands: Commands| {
+        if on.target == other {
+            commands.entity(ship).remove_pair::<Rents>(other).despawn();
+        }
+    });
+    world.insert_pair(ship, Rents(2), to).unwrap();
+    world.flush();
+    world.check_pairs().unwrap();
+    assert!([ship, to].iter().all(|&gone| world.get_entity(gone).is_err()));
+    assert!(world.pairs::<Rents>().is_empty());
 }
