@@ -106,14 +106,7 @@ fn insert_remove(criterion: &mut Criterion) {
 
         let (mut world, links) = links(size, 1_000);
         group.bench_function(BenchmarkId::new("with_a_value", size), |bencher| {
-            bencher.iter(|| {
-                for &(source, target) in &links {
-                    world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
-                }
-                for &(source, target) in &links {
-                    world.remove_pair::<Eats>(source, target);
-                }
-            });
+            bencher.iter(|| insert_values_and_remove_them(&mut world, &links));
         });
         group.bench_function(BenchmarkId::new("in_a_batch", size), |bencher| {
             bencher.iter(|| {
@@ -178,6 +171,15 @@ fn retarget(criterion: &mut Criterion) {
     }
 }
 
+fn insert_values_and_remove_them(world: &mut World, links: &[(Entity, Entity)]) {
+    for &(source, target) in links {
+        world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
+    }
+    for &(source, target) in links {
+        world.remove_pair::<Eats>(source, target);
+    }
+}
+
 /// What observers of insertions and removals cost that do nothing.
 fn observed(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("observed");
@@ -189,14 +191,7 @@ fn observed(criterion: &mut Criterion) {
         world.add_observer(|_: On<PairInserted<DockedTo>>| {});
         world.add_observer(|_: On<PairRemoved<DockedTo>>| {});
         group.bench_function(BenchmarkId::new("insert_a_value_and_remove_it", size), |bencher| {
-            bencher.iter(|| {
-                for &(source, target) in &links {
-                    world.insert_pair(source, Eats { grams: 1.0 }, target).expect("both are alive");
-                }
-                for &(source, target) in &links {
-                    world.remove_pair::<Eats>(source, target);
-                }
-            });
+            bencher.iter(|| insert_values_and_remove_them(&mut world, &links));
         });
         let pairs = links.iter().map(|&(source, target)| (source, Eats { grams: 1.0 }, target));
         world.insert_pair_batch(pairs).expect("all are alive");

@@ -7,7 +7,11 @@
 use super::kept_rows;
 use crate::common::{Random, fewer, panic_message};
 use bevy_ecs::{entity::EntityHashSet, entity_disabling::Disabled, prelude::*};
-use bevy_relations::{expr::PairExpr, live::LiveExpr, prelude::*};
+use bevy_relations::{
+    expr::{PairExpr, Row},
+    live::LiveExpr,
+    prelude::*,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
@@ -314,5 +318,36 @@ fn rows_are_in_order_whether_few_or_many_of_them_have_another_place() {
         assert!(found.is_sorted_by_key(strength), "{written} were written");
         let (found, all) = (EntityHashSet::from_iter(found), EntityHashSet::from_iter(ships.clone()));
         assert_eq!(found, all);
+    }
+}
+
+#[test]
+fn rows_are_in_order_after_a_comparison_that_panicked_while_most_had_another_place() {
+    let mut world = World::new();
+    world.register_component_name::<Strength>("Strength");
+    let ships: Vec<Entity> = (0..60).map(|at| world.spawn(Strength(at)).id()).collect();
+    let mut live = PairExpr::parse("Strength").unwrap().live(&mut world).unwrap();
+    let left = Arc::new(Mutex::new(None));
+    let calls = left.clone();
+    live.order_by::<Strength>(move |a, b| {
+        let is_last = calls.lock().unwrap().as_mut().is_some_and(|left: &mut u32| {
+            *left -= 1;
+            *left == 0
+        });
+        assert!(!is_last, "compared");
+        a.0.cmp(&b.0)
+    });
+    live.update(&mut world).unwrap();
+    for count in [1, 2, 5, 20, 60, 120, 200] {
+        for (at, &ship) in (0..).zip(&ships) {
+            world.get_mut::<Strength>(ship).unwrap().0 = (at * 13 + count) % 61;
+        }
+        *left.lock().unwrap() = Some(count);
+        panic_message(|| live.update(&mut world).unwrap());
+        *left.lock().unwrap() = None;
+        live.update(&mut world).unwrap();
+        let strength = |row: Row<'_>| world.get::<Strength>(row.this().unwrap()).unwrap().0;
+        let found: Vec<u32> = live.group(&world, 0).unwrap().map(strength).collect();
+        assert!(found.len() == ships.len() && found.is_sorted(), "{count}: {found:?}");
     }
 }
