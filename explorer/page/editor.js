@@ -80,7 +80,10 @@ function simple(value, save, name, keys) {
     event.preventDefault();
     event.stopPropagation();
   });
-  input.addEventListener("change", keep);
+  // Leaving the field does not ask again for what was refused: Enter does.
+  input.addEventListener("change", () => {
+    if (input.value !== input.refused) keep();
+  });
   return h("span", { class: "editor" }, input);
 }
 
@@ -105,7 +108,8 @@ function inTurn(change) {
 /** Saves once for each change: Enter and leaving the field both ask for it. Only the last one shows what has come of it. */
 async function store(input, text, save) {
   if (input.value === (input.stored ?? text) && input.type === "text") return;
-  input.stored = input.value;
+  const sent = input.value;
+  input.stored = sent;
   input.classList.add("saving");
   input.begin ??= latest();
   const isLatest = input.begin();
@@ -113,7 +117,7 @@ async function store(input, text, save) {
   if (!isLatest()) return;
   input.classList.remove("saving");
   failed(input, problem);
-  if (problem !== null) input.stored = undefined;
+  if (problem !== null) [input.stored, input.refused] = [undefined, sent];
   else {
     input.classList.add("saved");
     setTimeout(() => input.classList.remove("saved"), 800);
@@ -121,6 +125,7 @@ async function store(input, text, save) {
 }
 
 function failed(input, message) {
+  input.refused = undefined;
   input.parentElement?.querySelector(".bad")?.remove();
   input.toggleAttribute("aria-invalid", message !== null);
   if (message !== null) input.after(h("div", { class: "bad", role: "alert" }, message));

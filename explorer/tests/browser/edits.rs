@@ -181,7 +181,8 @@ fn the_last_of_two_changes_shows_what_has_come_of_it() {
     page.until("document.querySelector('#details .component .bad')?.innerText");
     assert_eq!(page.eval(&format!("{}.value", input("Planet people"))), "-1");
     assert_eq!(page.game.run(people), 5);
-    // It stays after the field is left, until it is taken back.
+    // It stays after the field is left, which does not ask the app again, until it is taken back.
+    page.hold("world.mutate_components");
     page.eval("document.activeElement.blur()");
     page.game.run(|world| {
         let earth = world.lookup("Sol.Earth").unwrap();
@@ -190,7 +191,13 @@ fn the_last_of_two_changes_shows_what_has_come_of_it() {
     });
     page.until(&format!("{}?.value === 'six'", input("Log")));
     page.until("document.querySelector('#details .component .bad')?.innerText");
+    assert_eq!(page.eval("window.isHeld"), false);
+    // Enter does: the app may accept now what it refused before.
     page.click(&input("Planet people"));
+    page.press("Enter");
+    page.release();
+    page.until("!document.querySelector('#details .saving')");
+    page.until("document.querySelector('#details .component .bad')?.innerText");
     page.press("Escape");
     page.until(&format!("{}?.value === '6'", input("Planet people")));
     page.end();
