@@ -1,12 +1,23 @@
-//! What an open page costs the game, frame by frame.
+//! What an open page costs the game, frame by frame. `cargo bench` measures; `cargo test` runs it once, briefly.
 
-use crate::Page;
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+#[path = "../tests/browser/chromium.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
+mod chromium;
+
+#[path = "../tests/browser/page.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
+mod page;
+
 use bevy_app::{First, Update};
 use bevy_ecs::prelude::*;
 use bevy_relations::prelude::*;
 use bevy_relations_remote::{DockedTo, Likes, Ship};
+use page::Page;
 use serde_json::json;
-use std::{fs, mem, thread, time::Duration};
+use std::{env, fs, mem, thread, time::Duration};
 
 /// The processor time of each frame. The thread of the app does nothing else.
 #[derive(Resource, Default)]
@@ -61,11 +72,17 @@ fn regions(world: &mut World) {
     schedules.add_systems(Update, play);
 }
 
+/// How long each state of the page is measured.
+fn time() -> Duration {
+    let measures = env::args().any(|argument| argument == "--bench");
+    if measures { Duration::from_secs(15) } else { Duration::from_millis(200) }
+}
+
 /// What the frames took, of something that is done and of some time after it.
 fn measure(page: &mut Page, what: &str, act: impl FnOnce(&mut Page)) {
     page.game.run(|world| world.resource_mut::<Frames>().taken.clear());
     act(page);
-    thread::sleep(Duration::from_secs(15));
+    thread::sleep(time());
     let mut taken = page.game.run(|world| mem::take(&mut world.resource_mut::<Frames>().taken));
     taken.sort_unstable();
     let count = u32::try_from(taken.len()).expect("not so many");
@@ -79,9 +96,7 @@ fn measure(page: &mut Page, what: &str, act: impl FnOnce(&mut Page)) {
     );
 }
 
-#[test]
-#[ignore = "it measures for a minute and checks nothing; in the list of a release"]
-fn the_price_of_an_open_page() {
+fn main() {
     let Some(mut page) = Page::open(regions) else { return };
     page.call("Page.navigate", json!({ "url": "about:blank" }));
     thread::sleep(Duration::from_secs(1));
