@@ -114,28 +114,33 @@ fn find<T>(
     if own.is_some() {
         return own;
     }
-    let store = fetch::store(world)?;
+    let mut found = None;
+    visit_bases(world, shared, entity, &mut |base| {
+        found = read(base);
+        found.is_some()
+    });
+    found
+}
+
+/// Calls a function with the bases that share what depends on this type, until it returns true. Not generic: it is compiled with
+/// this crate, which is optimized where a game is not.
+fn visit_bases(world: &World, shared: TypeId, entity: Entity, visit: &mut dyn FnMut(Entity) -> bool) {
+    let Some(store) = fetch::store(world) else { return };
     if store.registry().instantiate_rule(shared) != OnInstantiate::Inherit {
-        return None;
+        return;
     }
     // Most entities have one base.
     let bases = store.relation(IS_A);
     let mut at = entity;
     while let Some(base) = bases.only_target(at) {
-        let found = read(base);
-        if found.is_some() {
-            return found;
+        if visit(base) {
+            return;
         }
         at = base;
     }
-    let mut found = None;
     if bases.has_any(at) {
-        world.pairs::<IsA>().nearest(at, Limits::BEYOND, |base| {
-            found = read(base);
-            found.is_some()
-        });
+        world.pairs::<IsA>().nearest(at, Limits::BEYOND, visit);
     }
-    found
 }
 
 /// [`WorldInheritanceExt`] for one entity.
