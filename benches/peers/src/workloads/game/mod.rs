@@ -9,6 +9,7 @@ use super::Scale;
 use crate::{
     flecs::Kind,
     harness::{Contestant, RoundSums, Stopwatch, Workload},
+    ours::{DockedTo, MemberOf},
     random::Random,
 };
 use parts::{Churn, System};
@@ -72,7 +73,8 @@ fn workload(id: &'static str, size: usize, elements: usize, timed: Vec<System>) 
         #[cfg(flecs_parent)]
         round.clone().contestant("flecs EcsParent", &sums, flecs::FlecsGame::with_parents),
         round.clone().contestant("bevy", &sums, bevy::new),
-        round.contestant("ours", &sums, ours::new).goal("bevy", 1.0),
+        round.clone().contestant("ours", &sums, ours::new::<DockedTo>).goal("bevy", 1.0),
+        round.contestant("ours table", &sums, ours::new::<MemberOf>),
     ];
     Workload { id, size, elements, contestants }
 }

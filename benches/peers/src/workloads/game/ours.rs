@@ -4,7 +4,7 @@ use super::{
     bevy::{BevyGame, boxed},
     parts::*,
 };
-use crate::ours::{self, DockedTo, MountedOn, id_of};
+use crate::ours::{self, MountedOn, id_of};
 use bevy_ecs::{
     prelude::*,
     system::{SystemParamBuilder, SystemState},
@@ -15,12 +15,13 @@ use bevy_relations::{
     query::{Target, Up},
 };
 
-pub(super) fn new() -> BevyGame {
+/// The game whose ships dock by a relation.
+pub(super) fn new<R: Relation + Default>() -> BevyGame {
     let mut world = ours::world();
-    world.register_relation::<DockedTo>().expect("its traits are right");
+    let docked_to = world.entity_of::<R>();
     let (ship, depot, closed) =
         (id_of::<Ship>(&mut world), id_of::<Depot>(&mut world), id_of::<Closed>(&mut world));
-    let text = format!("{ship}, (DockedTo, $dock), [none] {depot}($dock), !{closed}($dock)");
+    let text = format!("{ship}, (#{}, $dock), [none] {depot}($dock), !{closed}($dock)", docked_to.to_bits());
     let expr = PairExpr::parse(text).expect("the text is right");
     let state: SystemState<(ExprQuery<AnyExpression, &mut Income>,)> =
         (ExprParam(expr),).build_state(&mut world);
@@ -30,9 +31,9 @@ pub(super) fn new() -> BevyGame {
     BevyGame {
         world,
         systems: [
-            boxed(churn),
-            boxed(head_for_dock),
-            boxed(take_fuel),
+            boxed(churn::<R>),
+            boxed(head_for_dock::<R>),
+            boxed(take_fuel::<R>),
             boxed(place),
             boxed(protect),
             boxed(earn),
@@ -41,7 +42,7 @@ pub(super) fn new() -> BevyGame {
             world.insert_pair(node, MountedOn, parent).expect("both are alive");
         },
         at: |world, ship, dock| {
-            world.insert_pair(ship, DockedTo, dock).expect("both are alive");
+            world.insert_pair(ship, R::default(), dock).expect("both are alive");
         },
         end_frame: |world| {
             world.maintain_pairs();
@@ -50,28 +51,28 @@ pub(super) fn new() -> BevyGame {
     }
 }
 
-fn churn(mut commands: Commands, mut ships: ResMut<Ships>, churn: Res<Churn<Entity>>) {
+fn churn<R: Relation + Default>(mut commands: Commands, mut ships: ResMut<Ships>, churn: Res<Churn<Entity>>) {
     for &lost in &churn.lost {
         commands.entity(ships.0.swap_remove(lost)).despawn();
     }
     for &dock in &churn.built {
-        ships.0.push(commands.spawn((SHIP, pairs![(DockedTo, dock)])).id());
+        ships.0.push(commands.spawn((SHIP, pairs![(R::default(), dock)])).id());
     }
     for &(ship, dock) in &churn.sent {
-        commands.entity(ships.0[ship]).insert_pair(DockedTo, dock);
+        commands.entity(ships.0[ship]).insert_pair(R::default(), dock);
     }
     for &(node, parent) in &churn.moved {
         commands.entity(node).insert_pair(MountedOn, parent);
     }
 }
 
-fn head_for_dock(mut ships: Query<(&mut Heading, Target<DockedTo>)>, first: Res<First>) {
+fn head_for_dock<R: Relation>(mut ships: Query<(&mut Heading, Target<R>)>, first: Res<First>) {
     for (mut heading, dock) in &mut ships {
         heading.0 = dock.index_u32() - first.0;
     }
 }
 
-fn take_fuel(mut ships: PairQuery<DockedTo, &mut Fuel, &Depot>) {
+fn take_fuel<R: Relation>(mut ships: PairQuery<R, &mut Fuel, &Depot>) {
     ships.for_each(|mut fuel, _, depot| fuel.0 = fuel.0.wrapping_add(depot.0));
 }
 
