@@ -115,6 +115,20 @@ pub trait WorldDisablingExt: sealed::Sealed {
 
     /// [`enable_below`](Self::enable_below) along any relation.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::{DisablingError, WorldDisablingExt};
+    /// # let mut world = World::new();
+    /// # let plant = world.spawn_empty().id();
+    /// let powered_by = world.spawn_relation("PoweredBy", RelationTraits::new().traversable())?;
+    /// world.disable_below_by_id(powered_by, plant)?;
+    /// world.enable_below_by_id(powered_by, plant)?;
+    /// let again = world.enable_below_by_id(powered_by, plant);
+    /// assert!(matches!(again, Err(DisablingError::NotDisabled { .. })));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// As `enable_below`; also if the relation is not alive, or not traversable.
     fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;

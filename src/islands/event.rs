@@ -132,6 +132,30 @@ island_event! {
 
 island_event! {
     /// None of the members of an island has a pair any more: `On<IslandRemoved<R>>`, or `On<IslandRemoved<Wildcard>>`.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{islands::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct WiredTo;
+    ///
+    /// #[derive(Resource, Default)]
+    /// struct Grids(Vec<IslandId>);
+    ///
+    /// let mut world = World::new();
+    /// world.init_resource::<Grids>();
+    /// world.track_islands::<WiredTo>()?;
+    /// world.add_observer(|on: On<IslandCreated<WiredTo>>, mut grids: ResMut<Grids>| grids.0.push(on.island));
+    /// world.add_observer(|on: On<IslandRemoved<WiredTo>>, mut grids: ResMut<Grids>| grids.0.retain(|&grid| grid != on.island));
+    ///
+    /// let [plant, lamp] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(lamp, WiredTo, plant)?;
+    /// assert_eq!(world.resource::<Grids>().0.len(), 1);
+    /// world.despawn(plant);
+    /// assert!(world.resource::<Grids>().0.is_empty());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     IslandRemoved {
         /// The island that is no more.
         island
@@ -140,6 +164,27 @@ island_event! {
 
 island_event! {
     /// Entities without pairs became an island: `On<IslandCreated<R>>`, or `On<IslandCreated<Wildcard>>`.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{islands::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct WiredTo;
+    ///
+    /// #[derive(Component)]
+    /// struct Lit;
+    ///
+    /// let mut world = World::new();
+    /// world.track_islands::<WiredTo>()?;
+    /// world.add_observer(|on: On<IslandCreated<WiredTo>>, grids: Islands<WiredTo>, mut commands: Commands| {
+    ///     grids.members(on.island).iter().for_each(|&device| { commands.entity(device).insert(Lit); });
+    /// });
+    /// let [plant, lamp] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(lamp, WiredTo, plant)?;
+    /// assert!([plant, lamp].iter().all(|&device| world.entity(device).contains::<Lit>()));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     IslandCreated {
         /// The new island.
         island
@@ -149,6 +194,30 @@ island_event! {
 island_event! {
     /// An island that was there before has other members than before: `On<IslandChanged<R>>`, or
     /// `On<IslandChanged<Wildcard>>`. It has merged or split, or single entities came or went.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{islands::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct WiredTo;
+    ///
+    /// #[derive(Resource, Default, PartialEq, Debug)]
+    /// struct Sizes(Vec<usize>);
+    ///
+    /// let mut world = World::new();
+    /// world.init_resource::<Sizes>();
+    /// world.track_islands::<WiredTo>()?;
+    /// world.add_observer(|on: On<IslandChanged<WiredTo>>, grids: Islands<WiredTo>, mut sizes: ResMut<Sizes>| {
+    ///     sizes.0.push(grids.size(on.island));
+    /// });
+    /// let [plant, mast, lamp] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(mast, WiredTo, plant)?; // a new island: `IslandCreated`
+    /// world.insert_pair(lamp, WiredTo, mast)?;
+    /// world.remove_pair::<WiredTo>(lamp, mast);
+    /// assert_eq!(world.resource::<Sizes>(), &Sizes(vec![3, 2]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     IslandChanged {
         /// The island.
         island

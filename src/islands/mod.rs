@@ -368,6 +368,19 @@ pub trait WorldIslandsExt: sealed::Sealed {
     /// The islands of any relation, after [`track_islands_by_id`](Self::track_islands_by_id). See
     /// [`islands`](Self::islands) for a relation type.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # let mut world = World::new();
+    /// # let [plant, lamp, candle] = [(); 3].map(|()| world.spawn_empty().id());
+    /// let wired_to = world.spawn_relation("WiredTo", RelationTraits::new().symmetric())?;
+    /// world.insert_pair_by_id(lamp, (wired_to, plant))?;
+    /// world.track_islands_by_id(wired_to)?;
+    /// let grids = world.islands_by_id(wired_to)?;
+    /// assert!(grids.same(plant, lamp) && grids.island(candle).is_none());
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If they are not tracked.
     fn islands_by_id(&self, relation: Entity) -> Result<IslandsView<'_>, IslandsError>;
