@@ -109,6 +109,36 @@ row_event! {
     /// `On<RowLeft<E>>`: a row of an expression has ceased to hold, whatever the cause. Entities of the row may have
     /// died: the event has their ids, and an observer of the one that the row was about is gone with it. See
     /// [`RowEntered`].
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{live::*, prelude::*};
+    ///
+    /// #[derive(Relation)]
+    /// struct DockedTo;
+    ///
+    /// #[derive(Expression)]
+    /// #[expr("(DockedTo, $port)")]
+    /// struct Docked;
+    ///
+    /// #[derive(Resource, Default)]
+    /// struct Departed(Vec<(Option<Entity>, Option<Entity>)>);
+    ///
+    /// let mut world = World::new();
+    /// world.init_resource::<Departed>();
+    /// world.register_relation::<DockedTo>()?;
+    /// world.add_row_events::<Docked>()?;
+    /// world.add_observer(|on: On<RowLeft<Docked>>, mut departed: ResMut<Departed>| {
+    ///     departed.0.push((on.row.this(), on.row.var("port")));
+    /// });
+    /// let port = world.spawn_empty().id();
+    /// let ship = world.spawn(Pair(DockedTo, port)).id();
+    /// world.update_live()?;
+    /// world.remove_pairs::<DockedTo>(ship);
+    /// world.update_live()?;
+    /// assert_eq!(world.resource::<Departed>().0, [(Some(ship), Some(port))]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     RowLeft
 }
 

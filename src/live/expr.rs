@@ -28,7 +28,7 @@ const MAX_ROUNDS: usize = 4;
 
 impl PairExpr {
     /// [Compiles](Self::compile) the expression for a world, to keep its rows. The first [`update`](LiveExpr::update)
-    /// finds them.
+    /// finds them. [`LiveExpr`] has an example.
     ///
     /// # Errors
     /// As for [`compile`](Self::compile).

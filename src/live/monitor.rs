@@ -245,6 +245,27 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// then those that have entered, each in the order in which the monitors were made. If that causes further changes, these are
     /// reported, too.
     /// A call from inside a monitor does nothing: its changes are reported after the monitors that run.
+    /// [`RelationsPlugin`](crate::RelationsPlugin) calls it at the end of each frame.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, live::WorldMonitorExt, prelude::*};
+    /// # #[derive(Component)]
+    /// # struct Ship;
+    /// #[derive(Resource, Default)]
+    /// struct Fleet(usize);
+    ///
+    /// # let mut world = World::new();
+    /// # world.register_component_name::<Ship>("Ship");
+    /// # world.init_resource::<Fleet>();
+    /// let ships = PairExpr::parse("Ship")?;
+    /// world.observe_expr(&ships, |world, _| world.resource_mut::<Fleet>().0 += 1, |_, _| {})?;
+    /// world.spawn_batch([Ship, Ship]);
+    /// assert_eq!(world.resource::<Fleet>().0, 0);
+    /// world.update_live()?;
+    /// assert_eq!(world.resource::<Fleet>().0, 2);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// If an expression cannot be run. If monitors go on changing what they watch after 64 rounds: what has changed by

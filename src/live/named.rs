@@ -154,10 +154,26 @@ pub trait WorldNamedExprExt {
     /// [Updates](LiveExpr::update) the expression of the entity with this path, and returns the entity.
     ///
     /// # Errors
-    /// If there is no such entity or not only one, and as for [`update_expr_of`](Self::update_expr_of).
+    /// If no entity or several have the path, and as for [`update_expr_of`](Self::update_expr_of).
     fn update_named_expr(&mut self, path: &str) -> Result<Entity, NamedExprError>;
 
     /// [Updates](LiveExpr::update) the expression of an entity.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, live::{NamedExpr, WorldNamedExprExt}, prelude::*};
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # world.register_relation::<DockedTo>()?;
+    /// let docked = PairExpr::parse("(DockedTo, $port)")?.live(&mut world)?;
+    /// let entity = world.spawn(NamedExpr::from(docked)).id();
+    /// let port = world.spawn_empty().id();
+    /// world.spawn(Pair(DockedTo, port));
+    /// world.update_expr_of(entity)?;
+    /// assert_eq!(world.get::<NamedExpr>(entity).unwrap().get().unwrap().len(), 1);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// If the entity is not alive or has no expression, if that is being updated, or if it cannot be run.

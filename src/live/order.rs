@@ -331,44 +331,7 @@ fn read_pairs(relation: impl Fn(&World) -> Option<Followed> + Send + Sync + 'sta
     })
 }
 
-/// # Groups and order
-///
-/// Rows can be kept in groups, and in order. An update moves the rows that were recomputed, and those whose group or
-/// place may be another; the others stay where they are.
-///
-/// ```
-/// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::{expr::PairExpr, prelude::*};
-/// #[derive(Relation)]
-/// #[relation(exclusive)]
-/// struct DockedTo;
-/// #[derive(Component)]
-/// struct Strength(u32);
-///
-/// # let mut world = World::new();
-/// # world.register_relation::<DockedTo>()?;
-/// # world.register_component_name::<Strength>("Strength");
-/// let mut ships = PairExpr::parse("Strength")?.live(&mut world)?;
-/// ships.group_by::<DockedTo>()?.order_by::<Strength>(|a, b| a.0.cmp(&b.0));
-/// let [near, far] = [(); 2].map(|()| world.spawn_empty().id());
-/// for (strength, port) in [(3, near), (5, far), (1, near)] {
-///     let ship = world.spawn(Strength(strength)).id();
-///     world.insert_pair(ship, DockedTo, port)?;
-/// }
-/// ships.update(&mut world)?;
-/// let strengths: Vec<_> = ships
-///     .group(&world, near.to_bits())?
-///     .map(|row| world.get::<Strength>(row.this().unwrap()).unwrap().0)
-///     .collect();
-/// assert_eq!(strengths, [1, 3]);
-///
-/// // The groups themselves: all, and those that the last update has filled or emptied.
-/// assert_eq!((ships.groups().len(), ships.appeared_groups().len()), (2, 2));
-/// world.despawn(far);
-/// ships.update(&mut world)?;
-/// assert_eq!((ships.emptied_groups(), ships.appeared_groups()), (&[far.to_bits()][..], &[0][..]));
-/// # Ok::<(), BevyError>(())
-/// ```
+#[doc = include_str!("order.md")]
 impl LiveExpr {
     /// The order in which rows are kept from now on.
     pub(super) fn order_mut(&mut self) -> &mut KeptOrder {
@@ -378,6 +341,24 @@ impl LiveExpr {
     }
 
     /// Lets rows come in any order again, and in no groups.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [port, ship] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # world.insert_pair(ship, DockedTo, port)?;
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.live(&mut world)?;
+    /// docked.group_by::<DockedTo>()?.update(&mut world)?;
+    /// assert_eq!(docked.groups().len(), 1);
+    /// docked.clear_order();
+    /// docked.update(&mut world)?;
+    /// assert_eq!((docked.len(), docked.groups().len()), (1, 0));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn clear_order(&mut self) {
         let (order, kept, _) = self.order_parts();
         (*order, kept.ids) = (None, None);
@@ -416,6 +397,21 @@ impl LiveExpr {
 
     /// [`group_by`](Self::group_by) for any relation. If that is no relation, or no longer one, each update fails with
     /// [`ExprRunError::NotARelation`], and leaves no rows.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [port, ship] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # world.insert_pair(ship, DockedTo, port)?;
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.live(&mut world)?;
+    /// docked.group_by_id(docked_to)?.update(&mut world)?;
+    /// assert_eq!(docked.group(&world, port.to_bits())?.len(), 1);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As there.

@@ -54,9 +54,41 @@ pub trait RollupFold<V>: Send + Sync + 'static {
     /// Adds what comes out of other values.
     fn add(total: &mut Self::Output, part: &Self::Output);
 
-    /// Takes something out that was added, exactly: the total is then as if it had never been added. Returns false if
-    /// that is not possible, or not without looking at the other values; whatever has become of the total, it is folded
-    /// again.
+    /// Takes out a part that was added, exactly: the total is then as if it had never been added. Returns false if that
+    /// is not possible, or not without looking at the other values; the total is then folded again, whatever its value.
+    /// By default it always returns false.
+    ///
+    /// ```
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_relations::{live::*, prelude::*};
+    ///
+    /// #[derive(Component)]
+    /// struct Rune(u64);
+    ///
+    /// /// The exclusive or of all runes.
+    /// struct Seal;
+    ///
+    /// impl RollupFold<Rune> for Seal {
+    ///     type Output = u64;
+    ///     fn empty() -> u64 { 0 }
+    ///     fn of(rune: &Rune) -> u64 { rune.0 }
+    ///     fn add(total: &mut u64, part: &u64) { *total ^= part }
+    ///     fn subtract(total: &mut u64, part: &u64) -> bool {
+    ///         *total ^= part;
+    ///         true
+    ///     }
+    /// }
+    ///
+    /// let mut world = World::new();
+    /// world.add_rollup::<ChildOf, Rune, Seal>()?;
+    /// let gate = world.spawn_empty().id();
+    /// let stones = [0b011, 0b110, 0b001].map(|rune| world.spawn((Rune(rune), ChildOf(gate))).id());
+    /// world.update_rollups();
+    /// world.despawn(stones[1]);
+    /// world.update_rollups();
+    /// assert_eq!(world.get::<Rollup<ChildOf, Rune, Seal>>(gate).unwrap().get(), &0b010);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     fn subtract(_total: &mut Self::Output, _part: &Self::Output) -> bool {
         false
     }
@@ -97,7 +129,44 @@ pub trait RollupValue {
     fn rollup_value(&self) -> Self::Value;
 }
 
-/// A number that [`Sum`] adds. Implemented for the numbers of Rust.
+/// A number that [`Sum`] adds. Implemented for the numbers of Rust; implement it for a vector or a unit:
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component, Clone, Copy, PartialEq, Debug)]
+/// struct Cost {
+///     wood: u32,
+///     iron: u32,
+/// }
+///
+/// impl SumNumber for Cost {
+///     const ZERO: Self = Cost { wood: 0, iron: 0 };
+///
+///     fn plus(self, other: Self) -> Self {
+///         Cost { wood: self.wood.wrapping_add(other.wood), iron: self.iron.wrapping_add(other.iron) }
+///     }
+///
+///     fn minus(self, other: Self) -> Option<Self> {
+///         Some(Cost { wood: self.wood.wrapping_sub(other.wood), iron: self.iron.wrapping_sub(other.iron) })
+///     }
+/// }
+///
+/// impl RollupValue for Cost {
+///     type Value = Cost;
+///     fn rollup_value(&self) -> Cost { *self }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Cost, Sum>()?;
+/// let ship = world.spawn_empty().id();
+/// world.spawn((Cost { wood: 40, iron: 0 }, ChildOf(ship)));
+/// world.spawn((Cost { wood: 2, iron: 9 }, ChildOf(ship)));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Cost, Sum>>(ship).unwrap().get(), &Cost { wood: 42, iron: 9 });
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait SumNumber: Copy + PartialEq + Send + Sync + 'static {
     /// Zero.
     const ZERO: Self;
@@ -106,7 +175,8 @@ pub trait SumNumber: Copy + PartialEq + Send + Sync + 'static {
     #[must_use]
     fn plus(self, other: Self) -> Self;
 
-    /// The difference, if it is exact.
+    /// The difference, if adding `other` again would give exactly `self`. `None` if it is rounded, as for
+    /// floating-point numbers: the sum is then folded again.
     fn minus(self, other: Self) -> Option<Self>;
 }
 
@@ -180,10 +250,49 @@ pub struct Sum(());
 
 /// The number of values, whatever they are: of entities below that have the component, as `u64`.
 ///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Soldier;
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Soldier, Count>()?;
+/// let company = world.spawn_empty().id();
+/// let platoon = world.spawn(ChildOf(company)).id();
+/// world.spawn_batch([(Soldier, ChildOf(platoon)), (Soldier, ChildOf(platoon)), (Soldier, ChildOf(company))]);
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Soldier, Count>>(company).unwrap().get(), &3);
+/// # Ok::<(), BevyError>(())
+/// ```
+///
+///
 /// In the book: [Live queries](crate::book::live).
 pub struct Count(());
 
 /// The least value, as [`Max`] is the greatest: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Fuel(f32);
+///
+/// impl RollupValue for Fuel {
+///     type Value = f32;
+///     fn rollup_value(&self) -> f32 { self.0 }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Fuel, Min>()?;
+/// let convoy = world.spawn_empty().id();
+/// world.spawn_batch([(Fuel(40.0), ChildOf(convoy)), (Fuel(7.5), ChildOf(convoy))]);
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Fuel, Min>>(convoy).unwrap().get(), &Some(7.5));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct Min(());
 
 /// The greatest value: `None` if there is none. Values that equal nothing, as `NaN`, are left out.
@@ -246,7 +355,33 @@ pub struct Max(());
 /// ```
 pub struct Any(());
 
-/// Whether all values are true, as [`Any`] says whether one is. They are if there is none.
+/// Whether all values are true; also if there is none. [`Any`] is whether at least one is.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::*, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Ready(bool);
+///
+/// impl RollupValue for Ready {
+///     type Value = bool;
+///     fn rollup_value(&self) -> bool { self.0 }
+/// }
+///
+/// let mut world = World::new();
+/// world.add_rollup::<ChildOf, Ready, All>()?;
+/// let fleet = world.spawn_empty().id();
+/// world.spawn((Ready(true), ChildOf(fleet)));
+/// let kite = world.spawn((Ready(false), ChildOf(fleet))).id();
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Ready, All>>(fleet).unwrap().get(), &false);
+///
+/// world.entity_mut(kite).insert(Ready(true));
+/// world.update_rollups();
+/// assert_eq!(world.get::<Rollup<ChildOf, Ready, All>>(fleet).unwrap().get(), &true);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct All(());
 
 /// A fold for which each entity below counts once, however many paths lead to it: `Distinct<Sum>`.
