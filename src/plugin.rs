@@ -334,62 +334,7 @@ impl ComponentNameExt for App {
 
 /// Registering relations on an [`App`].
 ///
-/// Each of these adds [`RelationsPlugin`] if it is not there, which does its part in each frame.
-///
-/// In the book: [Relations in ten minutes](crate::book::ten_minutes).
-///
-/// ```
-/// use bevy_app::prelude::*;
-/// use bevy_relations::prelude::*;
-///
-/// #[derive(Relation)]
-/// struct ConnectedTo;
-///
-/// let mut app = App::new();
-/// app.add_plugins(RelationsPlugin).register_relation::<ConnectedTo>().track_islands::<ConnectedTo>();
-/// ```
-///
-/// What is kept up to date in each frame:
-///
-/// ```
-/// use bevy_app::prelude::*;
-/// use bevy_ecs::prelude::*;
-/// use bevy_relations::{live::*, prelude::*};
-///
-/// #[derive(Relation)]
-/// #[relation(exclusive, traversable)]
-/// struct MountedOn(u32);
-///
-/// impl RollupValue for MountedOn {
-///     type Value = u32;
-///     fn rollup_value(&self) -> u32 { self.0 }
-/// }
-///
-/// #[derive(Component, Clone, PartialEq, Debug)]
-/// struct Team(u8);
-///
-/// #[derive(Expression)]
-/// #[expr("(MountedOn, *)")]
-/// struct Mounted;
-///
-/// #[derive(Resource, Default)]
-/// struct Seen(usize);
-///
-/// let mut app = App::new();
-/// app.register_relation::<MountedOn>()
-///     .add_pair_rollup::<MountedOn, Sum>()
-///     .propagate::<MountedOn, Team>()
-///     .propagate_changes::<MountedOn, Team>()
-///     .add_row_events::<Mounted>()
-///     .init_resource::<Seen>()
-///     .add_observer(|_: On<RowEntered<Mounted>>, mut seen: ResMut<Seen>| seen.0 += 1);
-/// let ship = app.world_mut().spawn(Team(1)).id();
-/// let gun = app.world_mut().spawn(Pair(MountedOn(8), ship)).id();
-/// app.update();
-/// assert_eq!(app.world().get::<Rollup<MountedOn, MountedOn, Sum>>(ship).unwrap().get(), &8);
-/// assert_eq!(app.world().get::<Propagated<MountedOn, Team>>(gun).unwrap().get(), &Team(1));
-/// assert_eq!(app.world().resource::<Seen>().0, 1);
-/// ```
+#[doc = include_str!("plugin.md")]
 pub trait AppRelationExt {
     /// Registers relation type `R`, as its first use does: for names in texts and for reflection, which need to
     /// know a relation before it is used.
@@ -453,7 +398,25 @@ pub trait AppRelationExt {
     /// If the relation is a Bevy relationship that is not traversable, or its traits are rejected.
     fn propagate<R: TraversableRelation, C: Component + Clone>(&mut self) -> &mut Self;
 
-    /// See [`WorldFieldIndexExt::index_field`]. `register_type` comes first.
+    /// See [`WorldFieldIndexExt::index_field`]. Call `register_type` first.
+    ///
+    /// ```
+    /// use bevy_app::prelude::*;
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_reflect::Reflect;
+    /// use bevy_relations::prelude::*;
+    ///
+    /// #[derive(Component, Reflect)]
+    /// #[reflect(Component)]
+    /// struct Health(u32);
+    ///
+    /// let mut app = App::new();
+    /// app.register_type::<Health>().index_field::<Health>("0");
+    /// app.world_mut().spawn_batch((0..100).map(Health));
+    /// let mut dying = PairExpr::parse("Health.0 < 3")?.compile(app.world_mut())?;
+    /// assert_eq!(dying.count(app.world())?, 3);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Panics
     /// If the component is not reflected, or has no such field, or one that is not compared.
@@ -462,19 +425,52 @@ pub trait AppRelationExt {
 
     /// See [`WorldMirrorExt::mirror_pairs`].
     ///
+    /// ```
+    /// use bevy_app::prelude::*;
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_reflect::Reflect;
+    /// use bevy_relations::{mirror::MirroredPairs, prelude::*};
+    ///
+    /// #[derive(Relation, Reflect, Clone)]
+    /// struct Likes;
+    ///
+    /// let mut app = App::new();
+    /// app.mirror_pairs::<Likes>();
+    /// let ann = app.world_mut().spawn_empty().id();
+    /// let ben = app.world_mut().spawn(Pair(Likes, ann)).id();
+    /// assert!(app.world().get::<MirroredPairs<Likes>>(ben).unwrap().contains(ann));
+    /// ```
+    ///
     /// # Panics
     /// If the traits of `R` are rejected.
     #[cfg(feature = "bevy_reflect")]
     fn mirror_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
 
-    /// See [`WorldMirrorExt::receive_pairs`].
+    /// See [`WorldMirrorExt::receive_pairs`]. In the book: [Networking](crate::book::network).
+    ///
+    /// ```
+    /// use bevy_app::prelude::*;
+    /// use bevy_ecs::prelude::*;
+    /// use bevy_reflect::Reflect;
+    /// use bevy_relations::{mirror::MirroredPairs, prelude::*};
+    ///
+    /// #[derive(Relation, Reflect, Clone)]
+    /// struct Likes;
+    ///
+    /// let mut client = App::new();
+    /// client.receive_pairs::<Likes>();
+    /// let [ann, ben] = [(); 2].map(|()| client.world_mut().spawn_empty().id());
+    /// // A crate for replication inserts the component that the server has sent.
+    /// client.world_mut().entity_mut(ann).insert(MirroredPairs::from_iter([(Likes, ben)]));
+    /// assert!(client.world().has_pair::<Likes>(ann, ben));
+    /// ```
     ///
     /// # Panics
     /// If the traits of `R` are rejected, or there have been pairs of `R` and ends would be despawned with them.
     #[cfg(feature = "bevy_reflect")]
     fn receive_pairs<R: MirroredRelation>(&mut self) -> &mut Self;
 
-    /// See [`WorldMirrorExt::mirror_runtime_pairs`].
+    /// See [`WorldMirrorExt::mirror_runtime_pairs`], which has an example.
     #[cfg(feature = "bevy_reflect")]
     fn mirror_runtime_pairs(&mut self) -> &mut Self;
 }
