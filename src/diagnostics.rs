@@ -30,22 +30,70 @@ use bevy_ecs::{
 };
 use bevy_platform::time::Instant;
 
-/// The number of all pairs.
+/// The number of all pairs, of whatever relation.
+///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_diagnostic::DiagnosticsStore;
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{diagnostics::{PAIRS, RelationsDiagnosticsPlugin}, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// let mut app = App::new();
+/// app.add_plugins((RelationsPlugin, RelationsDiagnosticsPlugin));
+/// let port = app.world_mut().spawn_empty().id();
+/// app.world_mut().spawn((Pair(DockedTo, port), ChildOf(port)));
+/// app.update();
+/// let pairs = app.world().resource::<DiagnosticsStore>().get(&PAIRS).and_then(|pairs| pairs.value());
+/// assert_eq!(pairs, Some(2.0));
+/// ```
 pub const PAIRS: DiagnosticPath = DiagnosticPath::const_new("relations/pairs");
 
-/// The number of changes of all pairs, per second; of one relation: [`changes_of`]. See also [`PAIRS`].
+/// The number of changes of all pairs, per second; of one relation: [`changes_of`].
+///
+/// It is smoothed, as Bevy's diagnostics are, and measured from the second frame on.
+///
+/// ```
+/// use bevy_diagnostic::DiagnosticsStore;
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::diagnostics::CHANGES;
+///
+/// /// Warns of relations that are changed too often.
+/// fn watch(diagnostics: Res<DiagnosticsStore>) {
+///     if diagnostics.get(&CHANGES).and_then(|changes| changes.smoothed()).is_some_and(|changes| changes > 1e6) {
+///         eprintln!("more than a million changes of pairs in a second");
+///     }
+/// }
+/// # let mut world = World::new();
+/// # world.init_resource::<DiagnosticsStore>();
+/// # world.run_system_cached(watch).unwrap();
+/// ```
 pub const CHANGES: DiagnosticPath = DiagnosticPath::const_new("relations/changes");
 
 /// The number of pairs of a relation, by its name: `relation/DockedTo/pairs`.
 ///
 /// The name is that of messages: the short name of a type, or the name that a relation was spawned with. A `/` in it is written
 /// `_`. Of several relations with one name, those that came later have their bits added: `Likes#4294967290`.
+///
+/// ```
+/// # use bevy_relations::diagnostics::pairs_of;
+/// assert_eq!(pairs_of("DockedTo").as_str(), "relation/DockedTo/pairs");
+/// assert_eq!(pairs_of("cargo/in").as_str(), "relation/cargo_in/pairs");
+/// ```
 pub fn pairs_of(name: &str) -> DiagnosticPath {
     path(name, "pairs")
 }
 
 /// The number of changes of the pairs of a relation, per second: pairs that were inserted or removed, and values that were
-/// replaced. Its name is that of [`pairs_of`].
+/// replaced: `relation/DockedTo/changes`. The name is read as by [`pairs_of`]; as [`CHANGES`], it is measured from the second
+/// frame on.
+///
+/// ```
+/// # use bevy_relations::diagnostics::changes_of;
+/// assert_eq!(changes_of("DockedTo").as_str(), "relation/DockedTo/changes");
+/// ```
 pub fn changes_of(name: &str) -> DiagnosticPath {
     path(name, "changes")
 }
@@ -57,7 +105,8 @@ fn path(name: &str, what: &str) -> DiagnosticPath {
 
 /// Measures in each frame, in [`Last`], how many pairs there are and how often they change, of all relations and of each.
 ///
-/// It counts the pairs of `ChildOf`, too, so that an [index](crate::RelationsPlugin) of them is kept.
+/// It counts the pairs of `ChildOf`, too, so that an [index](crate::RelationsPlugin) of them is kept. The
+/// [module](crate::diagnostics) has an example.
 ///
 /// In the book: [Querying a running app](crate::book::remote).
 ///

@@ -45,10 +45,33 @@ use bevy_reflect::Reflect;
 use bevy_transform::{TransformSystems, components::GlobalTransform};
 use core::any::TypeId;
 
-/// Draws lines between the ends of pairs: of the relations, and by the rules, that [`RelationsOverlay`] says. It needs
-/// `GizmoPlugin`, which is one of Bevy's default plugins.
+/// Draws lines between the ends of pairs, of the relations that [`RelationsOverlay`] shows. It needs `GizmoPlugin`, which
+/// is one of Bevy's default plugins.
+///
+/// An entity without `GlobalTransform` has no place: its pairs are not drawn.
 ///
 /// In the book: [Querying a running app](crate::book::remote).
+///
+/// ```
+/// use bevy_app::prelude::*;
+/// use bevy_color::Color;
+/// use bevy_ecs::prelude::*;
+/// use bevy_gizmos::GizmoPlugin;
+/// use bevy_relations::{overlay::{RelationsOverlay, RelationsOverlayPlugin}, prelude::*};
+/// use bevy_transform::components::GlobalTransform;
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// let mut app = App::new();
+/// # app.add_plugins((bevy_app::TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default()));
+/// app.add_plugins((GizmoPlugin, RelationsPlugin, RelationsOverlayPlugin)); // `DefaultPlugins` has the first
+/// app.world_mut().resource_mut::<RelationsOverlay>().show::<DockedTo>(Color::WHITE);
+/// let port = app.world_mut().spawn(GlobalTransform::from_xyz(3.0, 0.0, 0.0)).id();
+/// app.world_mut().spawn((GlobalTransform::IDENTITY, Pair(DockedTo, port)));
+/// app.update();
+/// assert_eq!(app.world().resource::<RelationsOverlay>().drawn(), 1);
+/// ```
 pub struct RelationsOverlayPlugin;
 
 impl Plugin for RelationsOverlayPlugin {
@@ -58,8 +81,27 @@ impl Plugin for RelationsOverlayPlugin {
     }
 }
 
-/// The gizmos of the overlay: their width, depth and layers, and whether they are drawn at all, are those of this group in
-/// `GizmoConfigStore`. What is drawn says [`RelationsOverlay`].
+/// The group of the overlay's gizmos in `GizmoConfigStore`, which configures their width, depth and layers, and whether
+/// they are drawn at all. [`RelationsOverlay`] says which pairs are drawn.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_gizmos::config::GizmoConfigStore;
+/// use bevy_relations::overlay::OverlayGizmos;
+///
+/// /// In front of everything, and thicker.
+/// fn configure(mut configs: ResMut<GizmoConfigStore>) {
+///     let (config, _) = configs.config_mut::<OverlayGizmos>();
+///     config.depth_bias = -1.0;
+///     config.line.width = 4.0;
+/// }
+/// # let mut configs = GizmoConfigStore::default();
+/// # configs.insert(Default::default(), OverlayGizmos);
+/// # let mut world = World::new();
+/// # world.insert_resource(configs);
+/// # world.run_system_cached(configure).unwrap();
+/// # assert_eq!(world.resource::<GizmoConfigStore>().config::<OverlayGizmos>().0.line.width, 4.0);
+/// ```
 #[derive(Default, Reflect, GizmoConfigGroup)]
 pub struct OverlayGizmos;
 

@@ -171,6 +171,30 @@ pub enum MirroredTarget {
 }
 
 /// A Rust type that is the target of a [`MirroredPair`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_reflect::{Reflect, TypePath};
+/// # use bevy_relations::{mirror::*, prelude::*};
+/// #[derive(Relation, Reflect, Clone)]
+/// struct Begin;
+/// #[derive(Reflect, Clone, PartialEq, Debug)]
+/// struct Position(f32);
+///
+/// # let mut world = World::new();
+/// world.mirror_pairs::<Begin>()?;
+/// world.resource::<AppTypeRegistry>().write().register::<Position>();
+/// let [begin, position] = [world.entity_of::<Begin>(), world.entity_of::<Position>()];
+/// let target = MirroredType {
+///     path: Position::type_path().into(),
+///     value: Some(ReflectedValue::new(Position(2.0))),
+/// };
+/// let mut pairs = MirroredPairs::default();
+/// pairs.pairs.push(MirroredPair::new(Begin, MirroredTarget::Type(target)));
+/// let ship = world.spawn(pairs).id();
+/// assert_eq!(world.pair_value_by_id::<Position>(ship, (begin, position)), Some(&Position(2.0)));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]
 #[cfg_attr(feature = "serialize", derive(serde::Serialize, serde::Deserialize))]

@@ -182,6 +182,23 @@ pub trait WorldMirrorExt: sealed::Sealed {
 
     /// Updates the components of all mirrored relations, and tries components again that were refused while a scene was applied.
     /// [`maintain_pairs`](crate::WorldPairExt::maintain_pairs) calls it.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_reflect::Reflect;
+    /// # use bevy_relations::{mirror::{MirroredPairs, WorldMirrorExt}, prelude::*};
+    /// #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.mirror_pairs::<Owes>()?;
+    /// world.insert_pair(ann, Owes(5), ben)?;
+    /// world.pair_value_mut::<Owes>(ann, ben).unwrap().0 = 7; // in place
+    /// world.update_mirrors();
+    /// assert_eq!(world.get::<MirroredPairs<Owes>>(ann).unwrap().get(ben), Some(&Owes(7)));
+    /// # Ok::<(), bevy_ecs::error::BevyError>(())
+    /// ```
     fn update_mirrors(&mut self);
 }
 

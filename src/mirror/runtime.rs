@@ -79,6 +79,22 @@ pub struct RuntimeMirroredPair {
 
 /// The relation of a [`RuntimeMirroredPair`]. It is found by its entity if that is alive, and by its name otherwise.
 /// Where entities are mapped, the entity is alive if the relation was among those that were mapped.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{mirror::*, prelude::*};
+///
+/// let mut world = World::new();
+/// world.mirror_runtime_pairs();
+/// let rival = world.spawn_relation("rival of", RelationTraits::new())?;
+/// let [ann, ben, gone] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.despawn(gone);
+/// // As after loading a file without the relation: its entity is not alive, so that the name counts.
+/// let relation = RuntimeRelation { entity: gone, name: Some("rival of".into()) };
+/// world.entity_mut(ann).insert(RuntimeMirroredPairs::from_iter([RuntimeMirroredPair::new(relation, ben)]));
+/// assert!(world.has_pair_by_id(ann, (rival, ben)));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Reflect, Clone, PartialEq, Debug)]
 #[reflect(Clone, PartialEq, Debug)]
 #[type_path = "bevy_relations::mirror"]

@@ -15,6 +15,13 @@ use core::fmt;
 /// A value of a reflected type, in [`RuntimeMirroredPairs`](super::RuntimeMirroredPairs).
 ///
 /// It is written and read by reflection, as scenes are. Serde alone cannot do that: it does not know the type.
+///
+/// ```
+/// # use bevy_relations::mirror::ReflectedValue;
+/// let debt = ReflectedValue::new(7_u32);
+/// assert_eq!(debt.get().try_downcast_ref::<u32>(), Some(&7));
+/// assert_eq!(debt, ReflectedValue::new(7_u32)); // compared by reflection
+/// ```
 #[derive(Reflect, Clone)]
 #[reflect(opaque)]
 #[reflect(Clone, PartialEq, Debug, SerializeWithRegistry, DeserializeWithRegistry)]

@@ -180,6 +180,17 @@ pub trait WorldNameExt {
 
     /// [`lookup_unique`](Self::lookup_unique) of a path that starts at the children of an entity.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{names::LookupError, prelude::*};
+    /// # let mut world = World::new();
+    /// let fleet = world.spawn(Name::new("fleet")).id();
+    /// let flagship = world.spawn((Name::new("flagship"), ChildOf(fleet))).id();
+    /// assert_eq!(world.lookup_unique_in(fleet, "flagship"), Ok(flagship));
+    /// world.spawn((Name::new("flagship"), ChildOf(fleet)));
+    /// let Err(LookupError::Ambiguous { .. }) = world.lookup_unique_in(fleet, "flagship") else { panic!() };
+    /// ```
+    ///
     /// # Errors
     /// If a step of the path leads nowhere, or to several entities; these are listed.
     fn lookup_unique_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError>;

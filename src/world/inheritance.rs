@@ -154,14 +154,20 @@ fn visit_bases(world: &World, shared: TypeId, entity: Entity, visit: &mut dyn Fn
 /// #[derive(Component)]
 /// struct Defense(u32);
 ///
+/// #[derive(Relation)]
+/// #[relation(on_instantiate = Inherit)]
+/// struct BuiltBy;
+///
 /// let mut world = World::new();
 /// let defense = world.entity_of::<Defense>();
 /// world.set_traits(defense, RelationTraits::new().on_instantiate(OnInstantiate::Inherit))?;
-/// let frigate = world.spawn(Defense(50)).id();
+/// let yard = world.spawn_empty().id();
+/// let frigate = world.spawn((Defense(50), Pair(BuiltBy, yard))).id();
 /// let ship = world.spawn(Pair(IsA, frigate));
 /// assert!(ship.has_inherited::<Defense>() && !ship.owns::<Defense>());
 /// assert_eq!(ship.get_inherited::<Defense>().unwrap().0, 50);
 /// assert_eq!(ship.holder_of::<Defense>(), Some(frigate));
+/// assert!(ship.has_inherited_pair::<BuiltBy>(yard));
 /// # Ok::<(), BevyError>(())
 /// ```
 pub trait EntityInheritanceExt: sealed::Sealed {
