@@ -76,7 +76,23 @@ pub enum ExprRunError {
     },
 }
 
-/// A variable of a [`CompiledExpr`](crate::expr::CompiledExpr). Rows find its value quicker than by its name.
+/// A variable of a [`CompiledExpr`](crate::expr::CompiledExpr): rows read its value faster than by its name. It is valid
+/// for the expression that returned it.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::{PairExpr, VarId}, prelude::*};
+/// # #[derive(Relation)]
+/// # struct DockedTo;
+/// # let mut world = World::new();
+/// # world.register_relation::<DockedTo>()?;
+/// let port = world.spawn_empty().id();
+/// world.spawn_batch_with_pair([((), DockedTo, port), ((), DockedTo, port)]);
+/// let mut docked = PairExpr::parse("(DockedTo, $port)")?.compile(&mut world)?;
+/// let var: VarId = docked.var_id("port").expect("the expression has this variable");
+/// docked.for_each(&world, |row| assert_eq!(row.var_by_id(var), Some(port)))?;
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct VarId(pub(in crate::expr) Var);
 

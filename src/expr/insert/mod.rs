@@ -51,6 +51,18 @@ mod sealed {
 /// What to do about names that no entity has, when an expression is inserted.
 ///
 /// In the book: [Expressions](crate::book::expressions).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{expr::{UnknownNames, WorldExprExt}, prelude::*};
+///
+/// let mut world = World::new();
+/// let ship = world.spawn_empty().id();
+/// assert!(world.insert_expr_with(ship, "Pirate", UnknownNames::Refuse).is_err());
+/// world.insert_expr_with(ship, "Pirate", UnknownNames::Spawn)?;
+/// assert!(world.has_tag(ship, world.lookup("Pirate")?));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UnknownNames {
     /// They are errors. The default.

@@ -45,15 +45,47 @@ const LOOKED_UP: usize = 16;
 /// struct Docked;
 /// ```
 ///
-/// The text is read while the program is compiled, so a mistake in it is a compile error. What its names mean is
-/// found out when a system with it is initialised.
+/// The text is read while the program is compiled, so a mistake in it is a compile error. Its names are looked up when a
+/// system with it is initialised.
+///
+/// An expression that is put together by calls is implemented by hand:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// use bevy_relations::{expr::{Expression, PairExpr, ReadFields}, prelude::*};
+///
+/// #[derive(Component)]
+/// struct Ship;
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// struct Docked;
+///
+/// impl Expression for Docked {
+///     type Fields = ReadFields;
+///
+///     fn expr() -> Option<PairExpr> {
+///         PairExpr::builder().with::<Ship>().pair::<DockedTo>("$port").build().ok()
+///     }
+/// }
+///
+/// fn count(mut docked: ExprQuery<Docked>) -> usize {
+///     docked.count().unwrap()
+/// }
+/// # let mut world = World::new();
+/// # let port = world.spawn_empty().id();
+/// # world.spawn((Ship, Pair(DockedTo, port)));
+/// # assert_eq!(world.run_system_cached(count)?, 1);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an expression",
     label = "not an expression",
     note = "write `#[derive(Expression)]` and `#[expr(\"..\")]` above the type, or use `AnyExpression`"
 )]
 pub trait Expression: Send + Sync + 'static {
-    /// Whether fields are only read, or may be written as well.
+    /// Whether fields are only read, or may be written as well. The derive macro chooses [`WriteFields`] if a term
+    /// is marked `[inout]` or `[out]`.
     type Fields: FieldMode;
 
     /// The expression. `None` if it is given when the system is built; see [`ExprParam`].
@@ -61,6 +93,23 @@ pub trait Expression: Send + Sync + 'static {
 }
 
 /// An expression that is given when a system is built, with [`ExprParam`].
+///
+/// ```
+/// use bevy_ecs::{prelude::*, system::RunSystemOnce};
+/// use bevy_relations::{expr::{AnyExpression, ExprParam, PairExpr}, prelude::*};
+///
+/// fn count(mut found: ExprQuery<AnyExpression>) -> usize {
+///     found.count().unwrap()
+/// }
+///
+/// let mut world = World::new();
+/// let fleet = world.spawn(Name::new("Fleet")).id();
+/// world.spawn_batch([ChildOf(fleet), ChildOf(fleet)]);
+/// let expr = PairExpr::parse("(ChildOf, Fleet)")?; // from a file
+/// let system = (ExprParam(expr),).build_state(&mut world).build_system(count);
+/// assert_eq!(world.run_system_once(system).unwrap(), 2);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct AnyExpression;
 
 impl Expression for AnyExpression {
@@ -72,15 +121,61 @@ impl Expression for AnyExpression {
 }
 
 /// Whether an [`Expression`] writes: [`ReadFields`] or [`WriteFields`].
+///
+/// ```
+/// # use bevy_relations::{expr::{Expression, FieldMode, ReadFields, WriteFields}, prelude::*};
+/// #[derive(Expression)]
+/// #[expr("Ship, (DockedTo, $port)")]
+/// struct Docked;
+///
+/// #[derive(Expression)]
+/// #[expr("Ship, (DockedTo, $port), [inout] Fuel($port)")]
+/// struct Refuelled;
+///
+/// fn has<E: Expression<Fields = M>, M: FieldMode>() {}
+/// has::<Docked, ReadFields>();
+/// has::<Refuelled, WriteFields>();
+/// ```
 pub trait FieldMode: sealed::Sealed {
     #[doc(hidden)]
     const CAN_WRITE: bool;
 }
 
 /// All fields of an [`Expression`] are only read: a system that has it as its only parameter can be a run condition.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{expr::{Expression, ReadFields}, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// #[derive(Expression)]
+/// #[expr("(DockedTo, *)")]
+/// struct Docked;
+///
+/// #[derive(Resource, Default)]
+/// struct Runs(u32);
+///
+/// fn any<E: Expression<Fields = ReadFields>>(mut found: ExprQuery<E>) -> bool {
+///     found.any().unwrap_or(false)
+/// }
+///
+/// let mut world = World::new();
+/// world.init_resource::<Runs>();
+/// world.register_relation::<DockedTo>()?;
+/// let mut frame = Schedule::default();
+/// frame.add_systems((|mut runs: ResMut<Runs>| runs.0 += 1).run_if(any::<Docked>));
+/// frame.run(&mut world);
+/// let port = world.spawn_empty().id();
+/// world.spawn(Pair(DockedTo, port));
+/// frame.run(&mut world);
+/// assert_eq!(world.resource::<Runs>().0, 1);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct ReadFields;
 
-/// Some field of an [`Expression`] may be written.
+/// Some field of an [`Expression`] may be written. [`FieldMode`] has an example.
 pub struct WriteFields;
 
 impl FieldMode for ReadFields {
@@ -102,90 +197,7 @@ impl sealed::Sealed for WriteFields {}
 ///
 /// In the book: [Expressions](crate::book::expressions).
 ///
-/// ```
-/// use bevy_app::prelude::*;
-/// use bevy_ecs::prelude::*;
-/// use bevy_reflect::prelude::*;
-/// use bevy_relations::prelude::*;
-///
-/// #[derive(Component, Reflect)]
-/// #[reflect(Component)]
-/// struct SpaceShip;
-/// #[derive(Component, Reflect)]
-/// #[reflect(Component)]
-/// struct Planet;
-/// #[derive(Component)]
-/// struct Fuel(f32);
-/// #[derive(Relation)]
-/// #[relation(exclusive)]
-/// struct DockedTo;
-///
-/// #[derive(Expression)]
-/// #[expr("SpaceShip, (DockedTo, $planet), Planet($planet)")]
-/// struct Docked;
-///
-/// fn refuel(mut docked: ExprQuery<Docked, &mut Fuel>) -> Result {
-///     docked.for_each_mut(|mut fuel, row| {
-///         println!("{} gets fuel from {}", row.this().unwrap(), row.var("planet").unwrap());
-///         fuel.0 += 1.0;
-///     })?;
-///     Ok(())
-/// }
-///
-/// let mut app = App::new();
-/// app.add_plugins(RelationsPlugin).register_relation::<DockedTo>();
-/// app.register_type::<SpaceShip>().register_type::<Planet>(); // they are found by their names
-/// app.add_systems(Update, refuel);
-/// let earth = app.world_mut().spawn(Planet).id();
-/// let ship = app.world_mut().spawn((SpaceShip, Fuel(0.0), Pair(DockedTo, earth))).id();
-/// app.update();
-/// assert_eq!(app.world().get::<Fuel>(ship).unwrap().0, 1.0);
-/// ```
-///
 #[doc = include_str!("query.md")]
-/// # Data and fields
-///
-/// `D` is query data of `$this`, as in Bevy's [`Query`]. The methods that give it leave out rows of which `$this`
-/// does not have it, and rows without `$this`; all other methods are about the expression alone.
-///
-/// Rows also give values of fields. A term without a modifier reads its component, `[in]` says so, `[out]` and
-/// `[inout]` write it, `[none]` does neither; tags and terms that must not hold have no value. Where `D` writes a
-/// component that a term reads on `$this`, it is `D` that has it, and the field has no value.
-///
-/// # Access
-///
-/// What is declared is what `D` and these fields need, and the topology of pairs. So systems with `ExprQuery` run
-/// side by side as far as their fields and data allow. Asking whether an entity has a component or a pair takes no
-/// access to values. Components that `$this` must or must not have count as `With` and `Without` of `D`.
-///
-/// Members and comparisons of fields read their component, or the values of all pairs of their relation, `~=` reads
-/// `Name`, and looking up entities by name, in the text or with `$x.path`, reads what
-/// [`NamePaths`](crate::names::NamePaths) reads. So `D` cannot write a component of which the expression compares a
-/// field: with `Health.hp < 10`, collect the entities first, and write them with a `Query` in the same
-/// [`ParamSet`](bevy_ecs::system::ParamSet).
-///
-/// # Names
-///
-/// Components and relations get their meaning when the system is initialised, entities before it runs: a name may
-/// be given to an entity later. Until then, and if anything else is wrong, the parameter is not valid; the message
-/// shows the place in the text. Bevy's [`If`](bevy_ecs::system::If) skips the system as long as that is so. An
-/// entity that was found is meant for as long as it lives, whatever it is called later. Once it is despawned, its term
-/// is false until there is another of that name.
-///
-/// Call [`register_relation`](crate::WorldPairExt::register_relation) for the relations that a text names: another parameter of the
-/// system registers its own, but only for those that come after it. A relation or target that is a type with fields must be known as
-/// such when the system is initialised, by `register_relation` or [`entity_of`](crate::WorldPairExt::entity_of): otherwise the
-/// system has not declared that it reads the values of the pairs, and the parameter is not valid once there are such values. A term
-/// that is marked `[none]` gives no values.
-///
-/// A name that a component and an entity have in common is an error in each system that is initialised then. Where players give
-/// names, write reflected types with their paths, as `game::Ship`, or build the expression with
-/// [`PairExprBuilder`](crate::expr::PairExprBuilder), which takes types.
-///
-/// # Panics
-///
-/// When the system is initialised, if its access conflicts with itself or with an earlier parameter: `D` and a field
-/// on another entity must not write what the other one accesses, as they could meet.
 pub struct ExprQuery<'w, 's, E: Expression, D: QueryData + 'static = ()> {
     compiled: &'s mut CompiledExpr,
     rebinds: u32,

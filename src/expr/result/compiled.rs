@@ -283,6 +283,19 @@ impl CompiledExpr {
 
     /// Calls a function with each row. Terms about components alone are cheaper [by table](Self::for_each_table).
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # let mut world = World::new();
+    /// let fleet = world.spawn(Name::new("Fleet")).id();
+    /// let ships = [(); 2].map(|()| world.spawn(ChildOf(fleet)).id());
+    /// let mut of_fleet = PairExpr::parse("(ChildOf, Fleet)")?.compile(&mut world)?;
+    /// let mut found = Vec::new();
+    /// of_fleet.for_each(&world, |row| found.extend(row.this()))?;
+    /// assert_eq!(found, ships);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If it cannot be run in this world, or took too many steps; some rows may have been seen then.
     #[inline]

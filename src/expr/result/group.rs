@@ -60,6 +60,24 @@ impl CompiledExpr {
     }
 
     /// Sorts rows by `$this`: by index, and then by generation, ascending. (`Entity` itself is ordered otherwise.)
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, $port)")?.compile(&mut world)?;
+    /// docked.order_by_entity();
+    /// let mut ships = Vec::new();
+    /// docked.for_each(&world, |row| ships.extend(row.this()))?;
+    /// assert_eq!(ships, [kite, gull, tern]); // in the order in which they were spawned
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn order_by_entity(&mut self) -> &mut Self {
         self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this().map(ascending)))
     }
@@ -103,10 +121,28 @@ impl CompiledExpr {
     }
 
     /// Puts rows into groups by the target that `$this` has in a relation, the first if it has several. The number of
-    /// a group is [`Entity::to_bits`], or 0 for those without a target. [`RowGroup`] has an example.
+    /// a group is [`Entity::to_bits`], or 0 for those without a target.
     ///
     /// Group 0 comes first, then the others in the order of their targets: by index, and then by generation, ascending.
-    /// What is sorted is sorted within each.
+    /// Rows that are sorted are sorted within each group.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.compile(&mut world)?;
+    /// docked.group_by::<DockedTo>()?.order_by_entity();
+    /// let mut ships = Vec::new();
+    /// docked.for_each(&world, |row| ships.extend(row.this()))?;
+    /// assert_eq!(ships, [gull, kite, tern]); // Oslo's ships, then those of Hull
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// If rows come in order of depth: a term has `cascade`.
@@ -116,6 +152,22 @@ impl CompiledExpr {
 
     /// [`group_by`](Self::group_by) for any relation. If that is no relation, or no longer one, each run fails with
     /// [`ExprRunError::NotARelation`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.compile(&mut world)?;
+    /// docked.group_by_id(docked_to)?;
+    /// assert_eq!(docked.group(&world, hull.to_bits())?.len(), 2);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As there.
@@ -177,13 +229,47 @@ impl CompiledExpr {
         Ok(self)
     }
 
-    /// Lets rows come as they are found again.
+    /// Lets rows come as they are found again, in no groups.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.compile(&mut world)?;
+    /// docked.group_by::<DockedTo>()?;
+    /// docked.clear_order();
+    /// assert!(docked.group(&world, hull.to_bits())?.is_empty());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn clear_order(&mut self) {
         *self.order_mut() = RowOrder::default();
     }
 
     /// Calls a function with each group, in their order. Rows that were not put into groups are in group
     /// 0.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.compile(&mut world)?;
+    /// let mut ports = Vec::new();
+    /// docked.group_by::<DockedTo>()?.for_each_group(&world, |port| ports.push((port.target(), port.len())))?;
+    /// assert_eq!(ports, [(Some(oslo), 1), (Some(hull), 2)]);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
@@ -211,6 +297,23 @@ impl CompiledExpr {
     }
 
     /// The rows of one group. There are none if there is no such group.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Relation)]
+    /// # #[relation(exclusive)]
+    /// # struct DockedTo;
+    /// # let mut world = World::new();
+    /// # let docked_to = world.register_relation::<DockedTo>()?;
+    /// # let [oslo, hull] = [(); 2].map(|()| world.spawn_empty().id());
+    /// # let [kite, gull, tern] = [hull, oslo, hull].map(|port| world.spawn(Pair(DockedTo, port)).id());
+    /// let mut docked = PairExpr::parse("(DockedTo, *)")?.compile(&mut world)?;
+    /// docked.group_by::<DockedTo>()?;
+    /// let in_oslo = docked.group(&world, oslo.to_bits())?;
+    /// assert!(in_oslo.iter().map(|row| row.this()).eq([Some(gull)]));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).

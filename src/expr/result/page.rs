@@ -15,7 +15,22 @@ use core::{
 };
 use thiserror::Error;
 
-/// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`], whose documentation has an example.
+/// The row at which a page starts: a number of rows to leave out, or a [`RowCursor`]. Both convert into it, so that a call
+/// rarely names it.
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{expr::{PageStart, PairExpr}, prelude::*};
+/// # let mut world = World::new();
+/// let fleet = world.spawn(Name::new("Fleet")).id();
+/// let ships = [(); 3].map(|()| world.spawn(ChildOf(fleet)).id());
+/// let mut of_fleet = PairExpr::parse("(ChildOf, Fleet)")?.compile(&mut world)?;
+/// let mut shown = Vec::new();
+/// let cursor = of_fleet.page(&world, PageStart::Offset(1), 1, |row| shown.extend(row.this()))?.unwrap();
+/// of_fleet.page(&world, PageStart::Cursor(cursor), 9, |row| shown.extend(row.this()))?;
+/// assert_eq!(shown, ships[1..]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PageStart {
     /// After so many rows, whichever they are.
@@ -92,7 +107,7 @@ impl RowCursor {
     }
 }
 
-/// Why a page could not be read.
+/// Why a page could not be read: see [`CompiledExpr::page`] and [`RowCursor`].
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum PageError {

@@ -161,8 +161,9 @@ fn access<'a>(declared: Option<&'a DeclaredAccess<'a, 'a>>, world: Option<&'a Wo
 /// # world.register_component_name::<Fuel>("Fuel");
 /// let ship = world.spawn(Fuel(3)).id();
 /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+/// let this = ships.var_id("this").unwrap();
 /// ships.for_each_mut(&mut world, |mut row| {
-///     assert_eq!((row.this(), row.var("this")), (Some(ship), Some(ship)));
+///     assert_eq!((row.this(), row.var("this"), row.var_by_id(this)), (Some(ship), Some(ship), Some(ship)));
 ///     row.get_mut::<Fuel>(0).unwrap().0 -= 1;
 /// })?;
 /// assert_eq!(world.get::<Fuel>(ship).unwrap().0, 2);

@@ -226,14 +226,17 @@ impl fmt::Debug for Rows<'_> {
 ///
 /// let mut world = World::new();
 /// world.register_component_name::<Fuel>("Fuel").register_relation::<DockedTo>()?;
-/// let earth = world.spawn_empty().id();
+/// let earth = world.spawn(Fuel(90)).id();
 /// let kite = world.spawn((Fuel(3), Pair(DockedTo, earth))).id();
-/// let mut expr = PairExpr::parse("?Fuel, (DockedTo, $planet)")?.compile(&mut world)?;
+/// let mut expr = PairExpr::parse("?Fuel, (DockedTo, $planet), Fuel($planet)")?.compile(&mut world)?;
+/// let planet = expr.var_id("planet").unwrap();
 /// expr.for_each(&world, |row| {
-///     assert_eq!((row.this(), row.var("planet")), (Some(kite), Some(earth)));
-///     assert!(row.is_set(0) && row.is_own(0));
-///     assert_eq!(row.get::<Fuel>(0).unwrap().0, 3);
-///     assert_eq!(row.field_text(1), "(DockedTo, $planet)");
+///     assert_eq!((row.this(), row.var("planet"), row.var_by_id(planet)), (Some(kite), Some(earth), Some(earth)));
+///     assert!(row.vars().eq([("planet", Some(earth))]) && row.group() == 0);
+///     assert_eq!((row.field_count(), row.field_text(1)), (3, "(DockedTo, $planet)"));
+///     assert!(row.is_set(0) && row.is_own(0) && row.source(0) == Some(kite));
+///     assert!(row.is_set(2) && !row.is_own(2) && row.source(2) == Some(earth));
+///     assert_eq!((row.get::<Fuel>(0).unwrap().0, row.get::<Fuel>(2).unwrap().0), (3, 90));
 /// })?;
 /// # Ok::<(), BevyError>(())
 /// ```
@@ -307,7 +310,7 @@ impl<'a> Row<'a> {
         self.column(self.executor.variable(name)?.0).entity()
     }
 
-    /// As [`var`](Self::var), of a variable that [`CompiledExpr::var_id`] gave.
+    /// [`var`](Self::var) of a variable that [`CompiledExpr::var_id`] returned.
     #[inline]
     pub fn var_by_id(&self, var: VarId) -> Option<Entity> {
         self.column(var.0.0).entity()
@@ -334,25 +337,6 @@ impl<'a> Row<'a> {
     }
 
     /// Number of fields, as in [`CompiledExpr::field_count`].
-    ///
-    /// ```
-    /// # use bevy_ecs::prelude::*;
-    /// # use bevy_relations::prelude::*;
-    /// # use bevy_relations::expr::PairExpr;
-    /// # #[derive(Component)]
-    /// # struct Ship;
-    /// # let mut world = World::new();
-    /// # world.register_component_name::<Ship>("Ship");
-    /// let ship = world.spawn(Ship).id();
-    /// let gun = world.spawn(ChildOf(ship)).id();
-    /// let mut expr = PairExpr::parse("(ChildOf, $x), Ship(up ChildOf)")?.compile(&mut world)?;
-    /// let x = expr.var_id("x").unwrap();
-    /// let row = expr.first(&world)?.unwrap();
-    /// assert_eq!((row.this(), row.var_by_id(x), row.field_count()), (Some(gun), Some(ship), 2));
-    /// assert_eq!((row.source(0), row.source(1)), (Some(gun), Some(ship)));
-    /// assert!(row.is_own(0) && !row.is_own(1) && row.group() == 0);
-    /// # Ok::<(), BevyError>(())
-    /// ```
     pub fn field_count(&self) -> usize {
         self.executor.query().fields.len()
     }
@@ -414,7 +398,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The entity on which a field was matched.
+    /// The entity on which a field was matched: for `Ship(up ChildOf)` the ancestor that has `Ship`. `None` if it is not set.
     pub fn source(&self, field: usize) -> Option<Entity> {
         self.value(self.shape(field)?.source?).entity()
     }
@@ -548,6 +532,23 @@ impl<'a> Row<'a> {
     /// one of a type that is not registered in the world's
     /// [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry). Values of pairs are reflected on a world only, not in
     /// systems.
+    ///
+    /// ```
+    /// # use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+    /// # use bevy_reflect::Reflect;
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # #[derive(Component, Reflect)]
+    /// # #[reflect(Component)]
+    /// # struct Fuel(u32);
+    /// # let mut world = World::new();
+    /// # world.init_resource::<AppTypeRegistry>();
+    /// world.resource::<AppTypeRegistry>().write().register::<Fuel>();
+    /// world.spawn(Fuel(3));
+    /// let mut ships = PairExpr::parse("Fuel")?.compile(&mut world)?;
+    /// let fuel = ships.first(&world)?.unwrap().reflect(0).unwrap();
+    /// assert_eq!(fuel.try_downcast_ref::<Fuel>().unwrap().0, 3);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[cfg(feature = "bevy_reflect")]
     pub fn reflect(&self, field: usize) -> Option<&'a dyn bevy_reflect::PartialReflect> {
         self.reflect_with(field, &self.access.types()?.read())

@@ -232,6 +232,16 @@ impl PairExprBuilder {
     }
 
     /// The source of the last term, instead of `$this`.
+    ///
+    /// ```
+    /// # use bevy_relations::{expr::PairExpr, prelude::*};
+    /// # struct Hostile;
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// let in_hostile_port = PairExpr::builder().pair::<DockedTo>("$port").with::<Hostile>().on("$port").build()?;
+    /// assert!(in_hostile_port.text().ends_with("Hostile($port)"));
+    /// # Ok::<(), bevy_relations::expr::ExprError>(())
+    /// ```
     pub fn on(mut self, source: &str) -> Self {
         match self.arg(source) {
             Some(arg) => self.change_source(|source| *source = arg),

@@ -117,6 +117,14 @@ impl PairExpr {
     }
 
     /// The text that was read, or that a builder has written.
+    ///
+    /// ```
+    /// # use bevy_relations::expr::PairExpr;
+    /// let expr = PairExpr::parse("Ship,DockedTo($this,$port)")?;
+    /// assert_eq!(expr.text(), "Ship,DockedTo($this,$port)");
+    /// assert_eq!(expr.to_string(), "Ship, (DockedTo, $port)");
+    /// # Ok::<(), bevy_relations::expr::ExprError>(())
+    /// ```
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -194,6 +202,14 @@ impl fmt::Debug for PairExpr {
 /// means nothing there, and writing such a field is an error.
 ///
 /// It is written before a term: `[inout] Fuel` in [`PairExpr`].
+///
+/// ```
+/// # use bevy_relations::expr::{FieldAccess, PairExpr};
+/// # struct Fuel;
+/// let refuel = PairExpr::builder().expr("(DockedTo, $port)").with::<Fuel>().access(FieldAccess::InOut).build()?;
+/// assert!(refuel.text().starts_with("(DockedTo, $port), [inout] "));
+/// # Ok::<(), bevy_relations::expr::ExprError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FieldAccess {
     /// The value is not accessed.
