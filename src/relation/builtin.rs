@@ -84,6 +84,21 @@ pub(crate) struct Tagged;
 /// [`RelationsPlugin`](crate::RelationsPlugin) belongs.
 ///
 /// In the book: [Prefabs](crate::book::prefabs).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prefab::Prefab, prelude::*};
+///
+/// #[derive(Component, Clone, PartialEq, Debug)]
+/// struct Health(u32);
+///
+/// let mut world = World::new();
+/// let orc = world.spawn((Prefab, Health(30))).id();
+/// let grom = world.instantiate(orc)?;
+/// assert_eq!(world.get::<Health>(grom), Some(&Health(30)));
+/// assert_eq!(world.query::<&Health>().iter(&world).count(), 1, "the instance alone");
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, Default, Debug)]
 #[cfg_attr(
     feature = "bevy_reflect",

@@ -134,6 +134,20 @@ impl EndConstraint {
     }
 
     /// [`without`](Self::without) for a component of the world that has no Rust type.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, relation::EndConstraint};
+    /// # #[derive(Component)]
+    /// # struct Ruin;
+    /// # let mut world = World::new();
+    /// let ruin = world.register_component::<Ruin>();
+    /// let traits = RelationTraits::new().target(EndConstraint::without_id(ruin));
+    /// let lives_in = world.spawn_relation("LivesIn", traits)?;
+    /// let [ann, troy] = [world.spawn_empty().id(), world.spawn(Ruin).id()];
+    /// assert!(world.insert_pair_by_id(ann, (lives_in, troy)).is_err());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     #[must_use]
     pub fn without_id(component: ComponentId) -> Self {
         Self { is_required: false, ..Self::with_id(component) }

@@ -13,8 +13,24 @@ use core::{
 /// A value whose type is known at run time only.
 pub(crate) type BoxedValue = Box<dyn Any + Send + Sync>;
 
-/// Where a value is about to be stored; given to [`Relation::validate`](super::Relation::validate). For an example see
-/// [`PairRefusal`].
+/// The pair that a value is about to be stored for; given to [`Relation::validate`](super::Relation::validate).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, relation::{PairContext, PairRefusal}};
+///
+/// #[derive(Relation)]
+/// #[relation(validate = check)]
+/// struct Owes(u32);
+///
+/// fn check(_owes: &mut Owes, pair: &PairContext<'_>) -> Result<(), PairRefusal> {
+///     if pair.source == pair.target { Err("an entity cannot owe itself".into()) } else { Ok(()) }
+/// }
+///
+/// let mut world = World::new();
+/// let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// assert!(world.insert_pair(ann, Owes(5), ben).is_ok() && world.insert_pair(ann, Owes(5), ann).is_err());
+/// ```
 pub struct PairContext<'w> {
     /// The world as it is before the insertion.
     pub world: &'w World,

@@ -67,7 +67,7 @@ use core::{
     note = "consider adding `#[relation(key = Slot)]` to `{Self}`, where `Slot` is the type of one of its fields"
 )]
 pub trait KeyedRelation: Relation {
-    /// The type of the keys.
+    /// The type of the keys: that in `#[relation(key = ..)]`.
     type Key: Eq + Send + Sync + 'static;
 
     /// The key of a pair with this value.

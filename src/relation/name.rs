@@ -76,7 +76,7 @@ impl fmt::Display for EntityName {
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::{id::Slot, prelude::*};
+/// # use bevy_relations::{error::InsertPairError, id::Slot, prelude::*};
 /// #[derive(Relation)]
 /// struct Likes;
 ///
@@ -85,6 +85,8 @@ impl fmt::Display for EntityName {
 /// let ann = world.spawn(Name::new("Ann")).id();
 /// let error = world.insert_pair_by_id(ann, (likes, Slot::Wildcard)).unwrap_err();
 /// assert!(error.to_string().contains("(Likes, *) on Ann"));
+/// let InsertPairError::Wildcard { pair, .. } = error else { panic!() };
+/// assert_eq!(pair.pair(), PairId::with_relation(likes));
 /// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,7 +101,7 @@ impl PairName {
         Self { pair, text: display_pair(world, relation, pair).to_string().into() }
     }
 
-    /// The pair.
+    /// The pair that this is the name of.
     pub fn pair(&self) -> PairId {
         self.pair
     }
@@ -149,7 +151,8 @@ pub(crate) fn display_pair<'w>(
 ///
 /// let mut world = World::new();
 /// let likes = world.register_relation::<Likes>().unwrap();
-/// assert_eq!(world.relation_name(likes).unwrap().to_string(), "Likes");
+/// let name = world.relation_name(likes).unwrap();
+/// assert_eq!((name.to_string().as_str(), name.entity()), ("Likes", likes));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RelationName {

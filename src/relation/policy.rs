@@ -35,6 +35,23 @@ pub enum CleanupPolicy {
 /// What an instance of a prefab gets of a component or pair of the prefab, see [`prefab`](crate::prefab).
 ///
 /// In the book: [Prefabs](crate::book::prefabs).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prefab::Prefab, prelude::*, query::Inherited, relation::OnInstantiate};
+///
+/// #[derive(Component, Clone)]
+/// struct Armor(u32);
+///
+/// let mut world = World::new();
+/// let armor = world.entity_of::<Armor>();
+/// world.set_traits(armor, RelationTraits::new().on_instantiate(OnInstantiate::Inherit))?;
+/// let frigate = world.spawn((Prefab, Armor(50))).id();
+/// let kite = world.instantiate(frigate)?;
+/// assert!(world.get::<Armor>(kite).is_none());
+/// assert_eq!(world.query::<Inherited<&Armor>>().get(&world, kite)?.0, 50);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(
     feature = "bevy_reflect",

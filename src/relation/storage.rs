@@ -79,8 +79,8 @@ pub enum RelationStorage {
 }
 
 impl RelationStorage {
-    /// In so many archetypes at most lie the sources of a relation with [`Fragmenting`](Self::Fragmenting) storage, before it goes on
-    /// as one with [`Table`](Self::Table). The archetypes that other components make of them count, too.
+    /// The sources of a relation with [`Fragmenting`](Self::Fragmenting) storage may lie in this many archetypes; with more, it goes
+    /// on as with [`Table`](Self::Table). Other components of the sources add archetypes, which count, too.
     pub const MAX_ARCHETYPES: usize = 1_024;
 }
 

@@ -317,13 +317,13 @@ where
 /// ```
 pub struct PairsBundle<L: PairList>(#[doc(hidden)] pub L);
 
-/// A tuple of [`Pair`](struct@Pair)s.
+/// A tuple of up to eight [`Pair`](struct@Pair)s, in a [`PairsBundle`], whose documentation has an example.
 pub trait PairList: Send + Sync + 'static {
     #[doc(hidden)]
     fn insert_all(self, world: &mut World, source: Entity);
 }
 
-/// A tuple of bundles, of the sources in [`sources!`](crate::sources).
+/// A tuple of up to eight bundles: the sources in a [`SourcesBundle`], whose documentation has an example.
 pub trait BundleList: Send + Sync + 'static {
     #[doc(hidden)]
     fn spawn_all(self, world: &mut World, then: &mut dyn FnMut(&mut World, Entity));
@@ -395,7 +395,21 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
     }
 }
 
-/// Sources that are spawned beside their target, made by [`sources!`](crate::sources).
+/// Sources that are spawned with their target, made by [`sources!`](crate::sources).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::bundle::{BundleList, SourcesBundle};
+/// # #[derive(Relation)]
+/// # struct MountedOn;
+/// fn spawn_ship<L: BundleList>(world: &mut World, parts: SourcesBundle<MountedOn, L>) -> Entity {
+///     world.spawn((Name::new("Kite"), parts)).id()
+/// }
+/// # let mut world = World::new();
+/// let kite = spawn_ship(&mut world, sources![MountedOn: Name::new("gun"), Name::new("radar")]);
+/// assert_eq!(world.pairs::<MountedOn>().source_count(kite), 2);
+/// ```
 pub struct SourcesBundle<R: Relation, L: BundleList> {
     sources: L,
     /// Where it was made.

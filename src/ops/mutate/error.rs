@@ -48,6 +48,20 @@ impl fmt::Display for PairRole {
 }
 
 /// The pair that was to be inserted, in an [`InsertPairError`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{error::{AttemptedPair, InsertPairError}, prelude::*};
+/// #[derive(Relation)]
+/// #[relation(acyclic)]
+/// struct PartOf;
+///
+/// # let mut world = World::new();
+/// # let ship = world.spawn_empty().id();
+/// let Err(InsertPairError::Cycle { pair, .. }) = world.insert_pair(ship, PartOf, ship) else { panic!() };
+/// let AttemptedPair { source_entity, relation, target } = pair;
+/// assert_eq!((source_entity.entity(), relation.to_string().as_str(), target.entity()), (ship, "PartOf", ship));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttemptedPair {
     /// The entity that was to get the pair.

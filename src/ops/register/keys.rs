@@ -96,6 +96,28 @@ pub struct PairRemovedEvent {
 /// When an entity is despawned, the cause of each of its pairs is what the entity is in that pair, however it was
 /// despawned. Of several that fit, the first in this order counts: relation, source, target. Of the two ends of a pair
 /// that are despawned together, the one that goes first counts.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{event::RemovalCause, prelude::*};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct DockedTo;
+///
+/// #[derive(Resource, Default)]
+/// struct Causes(Vec<RemovalCause>);
+///
+/// let mut world = World::new();
+/// world.init_resource::<Causes>();
+/// world.add_observer(|on: On<PairRemoved<DockedTo>>, mut causes: ResMut<Causes>| causes.0.push(on.cause));
+/// let [kite, oslo, hull] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(kite, DockedTo, oslo)?;
+/// world.insert_pair(kite, DockedTo, hull)?;
+/// world.despawn(hull);
+/// assert_eq!(world.resource::<Causes>().0, [RemovalCause::Replaced, RemovalCause::TargetDespawned]);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum RemovalCause {
