@@ -98,6 +98,33 @@ use core::{marker::PhantomData, mem, panic::Location};
 ///
 /// With several targets it stands for a pair with each: `@pair(Likes, [#Alice, #Bob])`. The [module](self) documentation
 /// says when pairs are inserted.
+///
+/// ```
+/// # use bevy_app::{App, TaskPoolPlugin};
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_scene::prelude::*;
+/// use bevy_relations::{prelude::*, scene::pair};
+///
+/// #[derive(Relation, Clone)]
+/// struct Eats {
+///     grams: u32,
+/// }
+///
+/// # let mut app = App::new();
+/// # app.add_plugins((TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default(), bevy_scene::ScenePlugin, RelationsPlugin));
+/// # let world = app.world_mut();
+/// let scene = bsn_list! {
+///     #Alice
+///     @pair(Eats { grams: 80 }, [#Apple, #Pear])
+///     --
+///     #Apple
+///     --
+///     #Pear
+/// };
+/// let [alice, apple, pear] = world.spawn_scene_list(scene)?[..] else { unreachable!() };
+/// assert!([apple, pear].iter().all(|&fruit| world.pair_value::<Eats>(alice, fruit).unwrap().grams == 80));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[track_caller]
 pub fn pair<R: Relation + Clone, T: SceneTarget>(relation: R, target: T) -> impl Scene {
     scene(move |place, pairs| target.add(relation, place, pairs))
@@ -142,6 +169,21 @@ pub fn pair_by_id(relation: impl Into<EntityTemplate>, target: impl Into<EntityT
 }
 
 /// [`pair_by_id`] with a value: `@pair_value_by_id(owes, #Bank, Gold(500))`.
+///
+/// ```
+/// # use bevy_app::{App, TaskPoolPlugin};
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_scene::prelude::*;
+/// # use bevy_relations::{prelude::*, scene::pair_value_by_id};
+/// # let mut app = App::new();
+/// # app.add_plugins((TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default(), bevy_scene::ScenePlugin, RelationsPlugin));
+/// # let world = app.world_mut();
+/// let owes = world.spawn_relation("Owes", RelationTraits::new().data::<u32>())?;
+/// let bank = world.spawn_empty().id();
+/// let ann = world.spawn_scene(bsn! { @pair_value_by_id(owes, bank, 500_u32) })?.id();
+/// assert_eq!(world.pair_value_by_id::<u32>(ann, (owes, bank)), Some(&500));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[track_caller]
 pub fn pair_value_by_id<V: Clone + Send + Sync + 'static>(
     relation: impl Into<EntityTemplate>,
@@ -161,6 +203,27 @@ pub fn pair_value_by_id<V: Clone + Send + Sync + 'static>(
 
 /// What a [`pair`] in a scene can point to: a `#Name`, an [`Entity`], a type ([`TypeTarget`]), or several of them as an
 /// array or `Vec`.
+///
+/// ```
+/// # use bevy_app::{App, TaskPoolPlugin};
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_scene::prelude::*;
+/// use bevy_relations::{prelude::*, scene::{SceneTarget, pair}};
+///
+/// #[derive(Relation, Clone)]
+/// struct Guards;
+///
+/// fn guard(of: impl SceneTarget) -> impl Scene {
+///     bsn! { @pair(Guards, of) }
+/// }
+/// # let mut app = App::new();
+/// # app.add_plugins((TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default(), bevy_scene::ScenePlugin, RelationsPlugin));
+/// # let world = app.world_mut();
+/// let gates = [(); 2].map(|()| world.spawn_empty().id());
+/// let knight = world.spawn_scene(guard(gates))?.id();
+/// assert!(world.pairs::<Guards>().targets(knight).eq(gates));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub trait SceneTarget: Send + Sync + 'static {
     /// Adds a pair of `relation` with each target.
     #[doc(hidden)]
@@ -301,6 +364,24 @@ impl PendingPairs {
 ///
 /// To Bevy this is a [`RelationshipTarget`], so that `queue_spawn_related_scenes::<SourcesOf<MountedOn>>(..)` works
 /// too. No entity keeps this component: read the sources with [`Pairs`](crate::Pairs).
+///
+/// ```
+/// # use bevy_app::{App, TaskPoolPlugin};
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_scene::prelude::*;
+/// use bevy_relations::{prelude::*, scene::SourcesOf};
+///
+/// #[derive(Relation)]
+/// struct MountedOn;
+///
+/// # let mut app = App::new();
+/// # app.add_plugins((TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default(), bevy_scene::ScenePlugin, RelationsPlugin));
+/// # let world = app.world_mut();
+/// let ship = world.spawn_scene(bsn! { SourcesOf<MountedOn> [ #Gun -- #Radar ] })?.id();
+/// assert_eq!(world.pairs::<MountedOn>().source_count(ship), 2);
+/// assert!(!world.entity(ship).contains::<SourcesOf<MountedOn>>());
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Component)]
 #[component(on_insert = Self::on_insert)]
 pub struct SourcesOf<R: Relation>(Vec<Entity>, PhantomData<fn() -> R>);

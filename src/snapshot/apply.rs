@@ -26,7 +26,7 @@ use bevy_ecs::{
 };
 use bevy_platform::collections::HashMap;
 
-/// What [`PairSnapshot::apply`] has changed; see there.
+/// What [`PairSnapshot::apply`] has changed; the example is there.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct AppliedPairs {
@@ -99,7 +99,7 @@ impl PairSnapshot {
     }
 
     /// [`apply`](Self::apply), without the pairs of which an entity was despawned. [`AppliedPairs::skipped`] counts
-    /// these.
+    /// these. The example is at `apply`.
     ///
     /// # Errors
     /// As there, if a rule would be broken.

@@ -25,6 +25,26 @@ pub(super) const NO_INDEX: u32 = u32::MAX - 1;
 /// [tags](crate::WorldPairExt::insert_tag). It refers to entities by their id.
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, snapshot::{PairFilter, PairSnapshot}};
+///
+/// #[derive(Relation)]
+/// #[relation(exclusive)]
+/// struct StandsOn;
+///
+/// let mut world = World::new();
+/// let [king, e1, e2] = [(); 3].map(|()| world.spawn_empty().id());
+/// world.insert_pair(king, StandsOn, e1)?;
+/// let before = PairSnapshot::take(&mut world, PairFilter::none().relation::<StandsOn>())?;
+/// assert!(before.len() == 1 && !before.is_empty());
+///
+/// world.insert_pair(king, StandsOn, e2)?;
+/// before.apply(&mut world)?; // undo
+/// assert!(world.has_pair::<StandsOn>(king, e1));
+/// # Ok::<(), BevyError>(())
+/// ```
 pub struct PairSnapshot {
     pub(super) world: WorldId,
     pub(super) filter: PairFilter,

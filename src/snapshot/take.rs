@@ -27,6 +27,21 @@ impl PairSnapshot {
     ///
     /// Values are copied: by `Clone`, or by reflection if their type is registered.
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, snapshot::{PairFilter, PairSnapshot}};
+    /// # #[derive(Relation)] struct Likes;
+    /// # #[derive(Relation)] struct Owes(u32);
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// world.insert_pair(ann, Owes(5), ben)?;
+    /// assert!(PairSnapshot::take(&mut world, PairFilter::all()).is_err(), "`Owes` is not `Clone`");
+    /// let likes = PairSnapshot::take(&mut world, PairFilter::none().relation::<Likes>())?;
+    /// assert_eq!(likes.len(), 1);
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If a value cannot be copied, or the filter names a relation that is transient, dead, or cannot be registered.
     ///

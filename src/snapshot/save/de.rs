@@ -21,6 +21,27 @@ use serde::{
 /// Reads [`SavedPairs`] with any format of serde. Types of values must be registered.
 ///
 /// It checks the form of the file and nothing else. [`SavedPairs::load`] checks the contents.
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_ecs::{prelude::*, reflect::AppTypeRegistry};
+/// # use bevy_relations::{prelude::*, snapshot::*};
+/// # use serde::de::DeserializeSeed;
+/// # let mut app = App::new();
+/// # app.add_plugins(RelationsPlugin);
+/// # let world = app.world_mut();
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let [ann, ben] = [1, 2].map(|id| world.spawn(SaveId(id)).id());
+/// let text = r#"(format: 1, version: 0, all_relations: false, sources: None,
+///     entities: [Entity(id: 1, name: None), Entity(id: 2, name: None)],
+///     relations: [(name: "Likes", pairs: [(0, 1, None)], orders: [])])"#;
+///
+/// let types = world.resource::<AppTypeRegistry>().clone();
+/// let saved = SavedPairsDeserializer::new(&types.read()).deserialize(&mut ron::Deserializer::from_str(text)?)?;
+/// saved.load(world)?;
+/// assert!(world.has_pair_by_id(ann, (likes, ben)));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct SavedPairsDeserializer<'a> {
     types: Types<'a>,

@@ -39,6 +39,22 @@ use bevy_reflect::{TypeRegistration, TypeRegistry};
 /// What [`SavedPairs::load`] has done.
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, snapshot::*};
+/// # let mut world = World::new();
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let [ann, ben] = [1, 2].map(|id| world.spawn(SaveId(id)).id());
+/// world.insert_pair_by_id(ann, (likes, ben))?;
+/// let saved = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&world)?;
+///
+/// world.despawn(ben);
+/// let LoadedPairs { entities, spawned, applied, .. } = saved.load(&mut world)?;
+/// assert!(entities.contains(&ann) && spawned.len() == 1 && applied.inserted == 1);
+/// assert!(world.has_pair_by_id(ann, (likes, spawned[0])));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadedPairs {

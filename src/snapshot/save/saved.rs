@@ -87,6 +87,18 @@ pub struct SavedPairs {
 }
 
 /// An entity of [`SavedPairs`].
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{prelude::*, snapshot::*};
+/// # let mut world = World::new();
+/// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
+/// let [ann, ben] = [("Ann", 1), ("Ben", 2)].map(|(name, id)| world.spawn((Name::new(name), SaveId(id))).id());
+/// world.insert_pair_by_id(ann, (likes, ben))?;
+/// let saved = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&world)?;
+/// assert!(saved.entities.contains(&SavedEntity::Entity { id: 1, name: Some("Ann".into()) }));
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 pub enum SavedEntity {
     /// An ordinary entity.
@@ -105,6 +117,22 @@ pub enum SavedEntity {
 }
 
 /// The pairs of one relation in [`SavedPairs`].
+///
+/// ```
+/// # use bevy_relations::snapshot::{SavedPairs, SavedRelation};
+/// /// For a migration: a relation was renamed.
+/// fn rename(saved: &mut SavedPairs) {
+///     for SavedRelation { name, .. } in &mut saved.relations {
+///         if name == "Owns" {
+///             *name = "Carries".into();
+///         }
+///     }
+/// }
+/// let owns = SavedRelation { name: "Owns".into(), ..SavedRelation::default() };
+/// let mut saved = SavedPairs { relations: vec![owns], ..SavedPairs::default() };
+/// rename(&mut saved);
+/// assert_eq!(saved.relations[0].name, "Carries");
+/// ```
 #[derive(Default, Debug)]
 pub struct SavedRelation {
     /// The name of the relation: of a type without its path, unless another has the same.

@@ -43,6 +43,19 @@ impl PairSnapshot {
     /// unless the filter lists it as a source, and pairs with it as the target have its [path](crate::names). An entity in a value
     /// that is dead is saved as [`Entity::PLACEHOLDER`].
     ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::{prelude::*, snapshot::{PairFilter, PairSnapshot}};
+    /// # #[derive(Relation)]
+    /// # struct Likes;
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// let saved = PairSnapshot::take(&mut world, PairFilter::all())?.to_saved(&world)?;
+    /// assert_eq!((saved.entities.len(), saved.relations[0].name.as_str()), (2, "Likes"));
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    ///
     /// # Errors
     /// If a relation has no unique name, or a type is not registered; if a pair has an entity of a prefab as its target that has no
     /// path of its own.
