@@ -21,7 +21,19 @@ use core::{
 };
 use thiserror::Error;
 
-/// A promise that the pair store keeps at all times: see [`check_pairs`](crate::WorldPairExt::check_pairs).
+/// An invariant of the pair store, verified by [`check_pairs`](crate::WorldPairExt::check_pairs).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::{error::Invariant, prelude::*};
+/// # let mut world = World::new();
+/// // At the end of a test. Of all invariants, only `Watched` can be broken by a program.
+/// match world.check_pairs() {
+///     Ok(()) => {}
+///     Err(broken) if broken.invariant == Invariant::Watched => world.maintain_pairs(),
+///     Err(broken) => panic!("{broken}"),
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Invariant {

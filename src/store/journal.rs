@@ -6,7 +6,29 @@ use bevy_ecs::entity::Entity;
 use bevy_platform::collections::HashSet;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// What happened to a pair. See [`PairDelta`](crate::live::PairDelta).
+/// What happened to a pair, in a [`PairDelta`](crate::live::PairDelta).
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{live::{PairDeltaKind, PairDeltas}, prelude::*};
+///
+/// #[derive(Relation)]
+/// struct Owes(u32);
+///
+/// fn read(mut deltas: PairDeltas<Owes>) -> Vec<PairDeltaKind> {
+///     deltas.read().map_or(Vec::new(), |deltas| deltas.map(|delta| delta.kind).collect())
+/// }
+///
+/// let mut world = World::new();
+/// let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.run_system_cached(read)?; // reading starts here
+/// world.insert_pair(ann, Owes(5), ben)?;
+/// world.insert_pair(ann, Owes(6), ben)?;
+/// world.remove_pair::<Owes>(ann, ben);
+/// let kinds = [PairDeltaKind::Inserted, PairDeltaKind::Written, PairDeltaKind::Removed];
+/// assert_eq!(world.run_system_cached(read)?, kinds);
+/// # Ok::<(), BevyError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PairDeltaKind {

@@ -185,7 +185,6 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// world.insert_pair_batch([(ann, Owes(7), bank), (ben, Owes(2), bank), (ben, Owes(1), ann)])?;
     /// let debts = world.pairs::<Owes>();
     /// assert_eq!(debts.values().map(|(_debtor, _creditor, debt)| debt.0).sum::<u32>(), 10);
-    /// assert_eq!(debts.values_to(bank).map(|(_debtor, debt)| debt.0).sum::<u32>(), 9);
     /// # Ok::<(), BevyError>(())
     /// ```
     pub fn values(&self) -> impl Iterator<Item = (Entity, Entity, &R)> {
@@ -214,7 +213,21 @@ impl<R: Relation> Pairs<'_, '_, R> {
     }
 
     /// The sources of `target`, in the order of [`sources`](RelationView::sources), with the values of the pairs:
-    /// [`values_of`](Self::values_of) from the other end. [`values`](Self::values) has an example.
+    /// [`values_of`](Self::values_of) from the other end.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Owes(u32);
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben, bank] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair_batch([(ann, Owes(7), bank), (ben, Owes(2), bank), (ben, Owes(1), ann)])?;
+    /// let debts = world.pairs::<Owes>();
+    /// assert_eq!(debts.values_to(bank).map(|(_debtor, debt)| debt.0).sum::<u32>(), 9);
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn values_to(&self, target: Entity) -> impl Iterator<Item = (Entity, &R)> {
         self.sources(target).filter_map(move |source| Some((source, self.known_value(source, target)?)))
     }
@@ -232,21 +245,50 @@ impl<R: Relation> Pairs<'_, '_, R> {
     /// world.insert_pair_batch([(ann, Likes, ben), (ann, Likes, cy), (ben, Likes, cy)])?;
     /// let likes = world.pairs::<Likes>();
     /// assert_eq!((likes.single_target(ann), likes.single_target(ben)), (None, Some(cy)));
-    /// assert_eq!((likes.single_source(ben), likes.single_source(cy)), (Some(ann), None));
     /// # Ok::<(), BevyError>(())
     /// ```
     pub fn single_target(&self, source: Entity) -> Option<Entity> {
         if self.target_count(source) == 1 { self.target(source) } else { None }
     }
 
-    /// The source of `target`, if it has exactly one. Constant time. [`single_target`](Self::single_target) has an example.
+    /// The source of `target`, if it has exactly one. Constant time.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Likes;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben, cy] = [(); 3].map(|()| world.spawn_empty().id());
+    /// world.insert_pair_batch([(ann, Likes, ben), (ann, Likes, cy), (ben, Likes, cy)])?;
+    /// let likes = world.pairs::<Likes>();
+    /// assert_eq!((likes.single_source(ben), likes.single_source(cy)), (Some(ann), None));
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn single_source(&self, target: Entity) -> Option<Entity> {
         if self.source_count(target) == 1 { self.sources(target).next() } else { None }
     }
 
     /// When a pair was inserted and changed, once ticks are
     /// [kept](crate::WorldPairExt::track_pair_changes) for the relation. A value that is written through
-    /// [`PairsMut`](crate::PairsMut) counts as changed.
+    /// [`PairsMut`](crate::PairsMut) counts as changed. `None` if there is no such pair, or no ticks are kept.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// struct Likes;
+    ///
+    /// # let mut world = World::new();
+    /// # let [ann, ben] = [(); 2].map(|()| world.spawn_empty().id());
+    /// world.track_pair_changes::<Likes>();
+    /// world.insert_pair(ann, Likes, ben)?;
+    /// let likes = world.pairs::<Likes>();
+    /// assert_eq!(likes.ticks(ann, ben).unwrap().inserted, world.read_change_tick());
+    /// assert!(likes.ticks(ben, ann).is_none());
+    /// # Ok::<(), BevyError>(())
+    /// ```
     pub fn ticks(&self, source: Entity, target: Entity) -> Option<PairTicks> {
         let ticks = self.view.ticks(source, target)?;
         let Values::Column(column) = self.values else { return Some(ticks) };
@@ -287,6 +329,19 @@ impl<R: KeyedRelation> Pairs<'_, '_, R> {
     }
 
     /// The target of `source` whose pair has the key.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Relation)]
+    /// #[relation(key = u8)]
+    /// struct Holds(u8);
+    ///
+    /// # let mut world = World::new();
+    /// let arrows = world.spawn_empty().id();
+    /// let player = world.spawn(Pair(Holds(3), arrows)).id();
+    /// assert_eq!(world.pairs::<Holds>().target_by_key(player, &3), Some(arrows));
+    /// ```
     ///
     /// # Complexity
     /// O(targets of `source`).

@@ -24,7 +24,28 @@ pub(crate) use search::{Known, Limits, Memo, OnlyWay, Search, VisitedSet, follow
 pub(crate) use select::{Relations, SelectIter};
 pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};
 
-/// Which way to follow pairs. [`trigger_along`](crate::WorldPairExt::trigger_along) takes one, and has an example.
+/// Which way to follow pairs.
+///
+/// ```
+/// use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, traverse::Direction};
+///
+/// #[derive(EntityEvent)]
+/// #[entity_event(propagate)]
+/// struct Alarm(#[event_target] Entity);
+/// #[derive(Resource, Default)]
+/// struct Heard(Vec<Entity>);
+///
+/// let mut world = World::new();
+/// world.init_resource::<Heard>();
+/// world.add_observer(|on: On<Alarm>, mut heard: ResMut<Heard>| heard.0.push(on.event_target()));
+/// let house = world.spawn_empty().id();
+/// let room = world.spawn(ChildOf(house)).id();
+/// let shelf = world.spawn(ChildOf(room)).id();
+/// world.trigger_along::<ChildOf>(Alarm(room), Direction::Targets);
+/// world.trigger_along::<ChildOf>(Alarm(room), Direction::Sources);
+/// assert_eq!(world.resource::<Heard>().0, [room, house, room, shelf]);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Up, from source to target: to parents, bases, carriers.

@@ -174,7 +174,7 @@ impl Iterator for WalkIter<'_, '_> {
 
 impl FusedIterator for WalkIter<'_, '_> {}
 
-/// A walk that went further than it may. See [`WalkIter::max_depth`].
+/// A walk that went further than its limit. See [`WalkIter::max_depth`].
 ///
 /// The entity has its name if the walk began at a world. A system that walks along [`Pairs`](crate::Pairs) may read no
 /// names: there the entity is named by its id, and [`display`](Self::display) gives the message with the name.

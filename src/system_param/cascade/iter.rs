@@ -105,6 +105,24 @@ where
     /// fn down(mut tree: CascadeQuery<ChildOf, Entity, (), With<Part>>) -> Vec<Entity> {
     ///     tree.iter_mut().collect()
     /// }
+    /// # let mut world = World::new();
+    /// let ship = world.spawn(Part).id();
+    /// let turret = world.spawn((Part, ChildOf(ship))).id();
+    /// let gun = world.spawn((Part, ChildOf(turret))).id();
+    /// assert_eq!(world.run_system_cached(down).unwrap(), [ship, turret, gun]);
+    /// ```
+    pub fn iter_mut(&mut self) -> CascadeIter<'_, D, F> {
+        self.iterate(false)
+    }
+
+    /// The data of all entities, children before parents.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// #[derive(Component)]
+    /// struct Part;
+    ///
     /// fn up(mut tree: CascadeQuery<ChildOf, Entity, (), With<Part>>) -> Vec<Entity> {
     ///     tree.iter_desc().collect()
     /// }
@@ -112,14 +130,8 @@ where
     /// let ship = world.spawn(Part).id();
     /// let turret = world.spawn((Part, ChildOf(ship))).id();
     /// let gun = world.spawn((Part, ChildOf(turret))).id();
-    /// assert_eq!(world.run_system_cached(down).unwrap(), [ship, turret, gun]);
     /// assert_eq!(world.run_system_cached(up).unwrap(), [gun, turret, ship]);
     /// ```
-    pub fn iter_mut(&mut self) -> CascadeIter<'_, D, F> {
-        self.iterate(false)
-    }
-
-    /// The data of all entities, children before parents. [`iter_mut`](Self::iter_mut) has an example.
     pub fn iter_desc(&mut self) -> CascadeIter<'_, D, F> {
         self.iterate(true)
     }

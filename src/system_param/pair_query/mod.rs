@@ -334,6 +334,20 @@ where
     }
 
     /// Iterates over the pairs, each with the data of its ends.
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # #[derive(Relation)]
+    /// # struct DockedTo;
+    /// fn list(docked: PairQuery<DockedTo, &Name, &Name>) -> Vec<String> {
+    ///     docked.iter().map(|(ship, _, port)| format!("{ship} in {port}")).collect()
+    /// }
+    /// # let mut world = World::new();
+    /// let oslo = world.spawn(Name::new("Oslo")).id();
+    /// world.spawn((Name::new("Kite"), Pair(DockedTo, oslo)));
+    /// assert_eq!(world.run_system_cached(list).unwrap(), ["Kite in Oslo"]);
+    /// ```
     pub fn iter(&self) -> PairIter<'_, 's, R, S, T, F, TF>
     where
         S: SharedData,
