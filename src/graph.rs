@@ -87,8 +87,8 @@ impl<'g> RelationGraph<'g> {
 }
 
 impl<'g, W> RelationGraph<'g, W> {
-    /// The pairs of a relation, with the weights that `weight` gives to source and target: made of the value of the
-    /// pair, or of what else is known of both. It is called whenever an algorithm comes to an edge.
+    /// The pairs of a relation, with the weight that `weight` returns for source and target, for example from the
+    /// value of the pair. It is called each time an algorithm visits an edge.
     pub fn with_weights(view: &RelationView<'g, 'g>, weight: impl Fn(Entity, Entity) -> W + 'g) -> Self {
         let mut graph = Self {
             view: *view,
@@ -163,7 +163,7 @@ pub struct Edge<W> {
     pub source: Entity,
     /// The target of the pair.
     pub target: Entity,
-    /// What the graph's function gave for it.
+    /// The weight that the graph's function returned.
     pub weight: W,
 }
 

@@ -56,10 +56,10 @@ pub enum FieldIndexError {
         component: String,
         /// The path of the field.
         field: String,
-        /// The fields that what stands before it has.
+        /// The fields of the value in which it was looked up.
         known: Vec<String>,
     },
-    /// The field is nothing that is compared.
+    /// The type of the field cannot be compared.
     #[error(
         "`{component}.{field}` cannot have an index: it is of type `{type_name}`, and only numbers, `bool`, `char`, text and \
          enums are compared"
@@ -119,31 +119,30 @@ mod sealed {
 /// # Ok::<(), BevyError>(())
 /// ```
 ///
-/// An expression gives the same rows with an index and without; a comparison alone gives them in the same order. It
-/// uses an index for comparisons but `!=` that few values are expected to pass, if nothing else says more narrowly
-/// which entities are meant; [`explain`] shows whether it does.
+/// An expression returns the same rows with an index and without; one that is a comparison alone, in the same order.
+/// An index is used for a comparison other than `!=` that few values are expected to pass, unless another term is
+/// more selective; [`explain`] shows whether it is used.
 ///
 /// # What counts as a change
 ///
-/// Writing costs nothing: an index is brought up to date when an expression reads it, by the change ticks of the
-/// component, on all entities, disabled ones as well. What is written past change detection, with
-/// `bypass_change_detection`, is not seen, nor what a system writes through a `ParamSet` after it has run an expression
-/// on a `&World` in the same set.
+/// Writing costs nothing extra: an index is updated when an expression reads it, by the change ticks of the component
+/// on all entities, also disabled ones. It misses what is written with `bypass_change_detection`, and what a system
+/// writes through a `ParamSet` after it has run an expression on a `&World` in the same set.
 ///
 /// # Complexity
 ///
 /// An expression that uses an index takes O(hits log hits), O(log entities) for each that changed since the index was
 /// read, and O(entities with the component) to compare their change ticks, some hundred times faster than comparing the
-/// fields. Components with `#[component(summary_tick)]` spare it for tables in which none was written since
-/// [`clear_trackers`](World::clear_trackers), which an app calls each frame; so does nothing else, as Bevy does
-/// not record what changed. An index keeps the ticks that it has read, four bytes per entity.
+/// fields. With `#[component(summary_tick)]`, tables are skipped in which none was written since
+/// [`clear_trackers`](World::clear_trackers), which an app calls each frame. Nothing else avoids the comparison, as
+/// Bevy does not record what changed. An index keeps the ticks that it has read, four bytes per entity.
 ///
 /// [`explain`]: crate::expr::CompiledExpr::explain
 pub trait WorldFieldIndexExt: sealed::Sealed {
     /// Makes an ordered index of a field, by its path: `"hp"`, `"wounds.0"`. Does nothing if there is one.
     ///
-    /// It goes with [`drop_field_index`](Self::drop_field_index), and when the resources or all entities of the world
-    /// are cleared.
+    /// It is dropped by [`drop_field_index`](Self::drop_field_index), and when the resources or all entities of the
+    /// world are cleared.
     ///
     /// # Errors
     /// If the component is not reflected, or has no such field, or one that is not compared.

@@ -12,18 +12,18 @@
 //! 1. `text`: text, or calls of [`PairExprBuilder`], become a syntax tree, in which short forms are written out and
 //!    whatever can be checked without a world has been checked. That is done by a crate of its own, with which
 //!    the macros read text while a program is compiled.
-//! 2. `eval`: what evaluation reads of a world. It hands out to a system what the system has declared and no more.
+//! 2. `eval`: what evaluation reads of a world. In a system, it reads only what the system has declared.
 //! 3. `bind` looks names up in a world and yields a `BoundQuery`: entities, components,
-//!    relations and numbered variables, with everything checked that takes a world.
+//!    relations and numbered variables, with everything checked that needs a world.
 //! 4. `index` makes and drops indices of fields.
-//! 5. `plan` makes a tree of relational operators of it, orders the inputs of each join such that the fewest rows are
-//!    expected, by what the store and the archetypes know about numbers, and picks access paths and columns: a
+//! 5. `plan` turns it into a tree of relational operators, orders the inputs of each join for the fewest expected
+//!    rows, from the cardinalities of the store and the archetypes, and picks access paths and columns: a
 //!    `PhysicalPlan`.
 //! 6. `exec` runs the operations on batches of rows.
 //! 7. `result`: rows, their order and groups, tables, JSON.
 //! 8. `param`: expressions in systems.
 //!
-//! Beside these, `insert` reads an expression as what an entity is to get; of the stages it uses `bind`.
+//! Apart from these stages, `insert` reads an expression that describes what to insert; it uses `bind`.
 
 mod bind;
 mod eval;

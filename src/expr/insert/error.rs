@@ -29,7 +29,7 @@ pub enum InsertExprError {
         /// The entity.
         entity: EntityName,
     },
-    /// The text is not what it has to be, or this term of it cannot be inserted.
+    /// The text has a mistake, or this term of it cannot be inserted.
     #[error(transparent)]
     Expr(#[from] ExprError),
     /// A pair or tag is refused by the rules of its relation.
@@ -58,7 +58,7 @@ impl InsertExprError {
         }
     }
 
-    /// The first term that cannot be inserted, unless it is the entity that is wrong.
+    /// The position of the first term that cannot be inserted. `None` if the entity is the cause.
     pub fn place(&self) -> Option<&ExprError> {
         match self {
             Self::Expr(place) | Self::Pair { place, .. } => Some(place),

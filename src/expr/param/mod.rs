@@ -239,8 +239,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
 
     /// Calls a function with the data of `$this`, and the row, to be written.
     ///
-    /// An entity gets its turn in each row that it occurs in. Rows are found in batches: what is written is seen by
-    /// whatever looks at it later, but no row depends on it.
+    /// An entity is passed once for each of its rows. Rows are found in batches: later reads see what is written, but
+    /// which rows are found does not depend on it.
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
@@ -333,7 +333,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         tick.is_newer_than(self.declared.last_run, self.declared.this_run)
     }
 
-    /// The rows of the expression, one after the other. Each is lent out until the next is asked for.
+    /// The rows of the expression, one after the other. Each is borrowed until the next one is read.
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).
@@ -444,8 +444,8 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.data.get_mut(entity).ok()
     }
 
-    /// Lets a variable be one entity in every row, until the system ends; `this` is a variable too. The name may have
-    /// its `$`.
+    /// Restricts the rows to those in which a variable is this entity, until the system ends; `this` is a variable
+    /// too. The name may have its `$`.
     ///
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
@@ -455,7 +455,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         Ok(self)
     }
 
-    /// Lets all variables be free again.
+    /// Removes the restrictions of [`set_var`](Self::set_var).
     pub fn clear_vars(&mut self) {
         self.compiled.clear_vars();
     }
@@ -491,7 +491,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
         self.compiled.field(term)
     }
 
-    /// The plan in words; see [`CompiledExpr::explain`].
+    /// The plan as text; see [`CompiledExpr::explain`].
     ///
     /// # Errors
     /// As for [`for_each`](Self::for_each).

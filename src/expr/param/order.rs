@@ -20,7 +20,7 @@ use core::{any::type_name, cmp::Ordering};
 /// # Order
 ///
 /// As for [`CompiledExpr`](crate::expr::CompiledExpr#order): all rows of a run are collected and put in order before the
-/// first is given out. The order is asked for in each run of the system: rows come as they are found in the next.
+/// first is returned. Set the order in each run of the system: it does not last until the next.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

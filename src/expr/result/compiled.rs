@@ -22,7 +22,7 @@ use bevy_relations_syntax::error::ExprError;
 use core::{cmp::Reverse, fmt};
 
 impl PairExpr {
-    /// Finds out what the names mean in a world, and how to evaluate the expression there.
+    /// Resolves the names in a world, and plans the evaluation.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -41,7 +41,7 @@ impl PairExpr {
     /// ```
     ///
     /// # Errors
-    /// If a name is unknown or means several things, or if a rule is broken that depends on what things are.
+    /// If a name is unknown or ambiguous, or if a rule is broken that depends on what the names stand for.
     pub fn compile(&self, world: &mut World) -> Result<CompiledExpr, ExprError> {
         let query = bind(self, BindContext::World(world))?;
         let access = WorldAccess::World(world);
@@ -53,8 +53,8 @@ impl PairExpr {
 
 /// A [`PairExpr`] that was compiled for a world: names are resolved, a plan is made.
 ///
-/// It keeps what evaluation needs, so that nothing is allocated while it is run again. The plan is made anew by
-/// itself when the world has changed so much that another would be better.
+/// Its buffers are reused, so that running it again allocates nothing. It is planned again automatically when the
+/// world has changed so much that another plan would be better.
 ///
 /// In the book: [Expressions](crate::book::expressions).
 ///
@@ -83,7 +83,7 @@ impl PairExpr {
 /// # Ok::<(), BevyError>(())
 /// ```
 ///
-/// What it consists of, how it is run, and how far:
+/// Its variables and fields, ways to run it, and a step limit:
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -169,8 +169,8 @@ impl CompiledExpr {
         self.executor.field_text(field)
     }
 
-    /// Lets a variable be one entity in every row from now on; `this` is a variable too. This leaves rows out, and
-    /// does nothing else. The name may have its `$`: `"$port"` and `"port"` are the same.
+    /// From now on, returns only the rows in which a variable is this entity; `this` is a variable too. The name may
+    /// have its `$`: `"$port"` and `"port"` are the same.
     ///
     /// # Errors
     /// If rows have no such variable, or the entity is not alive.
@@ -188,13 +188,14 @@ impl CompiledExpr {
         Ok(self)
     }
 
-    /// Lets all variables be free again.
+    /// Removes the restrictions of [`set_var`](Self::set_var).
     pub fn clear_vars(&mut self) {
         self.executor.clear_vars();
     }
 
-    /// Ends a run with an error when it takes more steps than this: rows that are looked at, also those in between, and
-    /// entities that are walked over or tested for them. Rows that were found before have been handed out by then.
+    /// Ends a run with an error when it takes more steps than this. Steps are the rows that are examined, also
+    /// intermediate ones, and the entities that are visited or tested for them. Rows that were found before have been
+    /// passed on by then.
     pub fn set_step_limit(&mut self, limit: Option<u64>) {
         self.executor.set_step_limit(limit);
     }
@@ -273,7 +274,7 @@ impl CompiledExpr {
         if self.sorted.is_used { self.sort(access) } else { self.executor.advance(access, Output::Rows) }
     }
 
-    /// The rows, one after the other. Each is lent out until the next is asked for.
+    /// The rows, one after the other. Each is borrowed until the next one is read.
     ///
     /// # Errors
     /// If it cannot be run in this world.
@@ -363,9 +364,8 @@ impl CompiledExpr {
         Ok(if self.next_batch(access)? { Some(Row::new(self, 0, access)) } else { None })
     }
 
-    /// The plan in words, an operator a line: the logical plan, which is what is asked, and the physical one in the
-    /// order of evaluation, with the number of rows that are expected of each stage and, after a run that had rows, the
-    /// number that it made.
+    /// The plan as text, one operator per line: the logical plan, and the physical plan in the order of evaluation,
+    /// with the expected number of rows of each stage and, after a run that had rows, the actual number.
     ///
     /// # Errors
     /// If it cannot be run in this world.

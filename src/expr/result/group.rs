@@ -18,15 +18,14 @@ use core::{cmp::Ordering, fmt, ops::Range};
 
 /// # Order
 ///
-/// Rows come as they are found, unless one of these asks for an order. Then all rows of a run are collected before the
-/// first is given out, and sorted anew in every run: there is nothing to keep up to date. Rows that are alike stay in
-/// the order in which they were found.
+/// Rows come as they are found, unless one of these methods sets an order. Each run then collects and sorts all rows
+/// before it returns the first one. Rows that compare equal stay in the order in which they were found.
 impl CompiledExpr {
     /// Sorts rows by a component of `$this`. Those without it come first. With `cascade`, rows are sorted within a
     /// depth.
     ///
     /// # Panics
-    /// A run may, if the function is not a total order: of numbers, `f32::total_cmp` is one, and `partial_cmp` is not.
+    /// A run may panic if the function is not a total order: for numbers use `f32::total_cmp`, not `partial_cmp`.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -82,7 +81,7 @@ impl CompiledExpr {
         self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this().map(ascending)))
     }
 
-    /// Sorts rows by whatever they have: variables, or fields that are shared.
+    /// Sorts rows with a function that compares rows, for example by variables or shared fields.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -30,14 +30,14 @@ use serde::{
     ser::{SerializeMap, SerializeStruct},
 };
 
-/// Writes a [`Row`] by way of serde, for example as JSON.
+/// Writes a [`Row`] with serde, for example as JSON.
 ///
 /// In the book: [Expressions](crate::book::expressions).
 ///
 /// | key | value |
 /// |---|---|
 /// | `this` | the entity that the row is about; left out if there is none |
-/// | `vars` | a map of the variables; `null` for those that the row leaves open |
+/// | `vars` | a map of the variables; `null` for those without a value in the row |
 /// | `fields` | a list of the fields, in the order of the terms |
 ///
 /// and for each field
@@ -50,15 +50,15 @@ use serde::{
 /// | `source` | the entity that it was matched on |
 /// | `value` | the value of the component or of the pair, by reflection |
 ///
-/// Of the last three those are left out that there are not. Fields marked `[out]` or `[none]` have no value, nor have
-/// those of types that are not registered, or [`ReflectedData`](crate::relation::ReflectedData) with a dynamic value that stands for
-/// no type.
+/// Each of the last three is left out if there is none. Fields marked `[out]` or `[none]` have no value, nor have
+/// those of types that are not registered, or [`ReflectedData`](crate::relation::ReflectedData) with a dynamic value
+/// that stands for no type.
 ///
 /// Names are written as in expressions, so that they can be put into one: entities as paths, also inside of values,
 /// components as type paths, as short ones where these are enough. What has no such name is written `#bits`: an entity
-/// without a path, or one that is not found by it since another has the same, and a type that is not registered. The
-/// one of several that is found is written by its path all the same; an expression that names it is refused, and the
-/// error names them.
+/// without a path, or one that is not found by it since another has the same, and a type that is not registered. Of
+/// several entities with one path, the one that the path finds is written as the path; an expression that names it is
+/// refused, and the error lists them.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -87,7 +87,7 @@ pub struct RowSerializer<'a> {
 }
 
 impl<'a> RowSerializer<'a> {
-    /// Values are written by what is registered of their types.
+    /// Values are written by reflection, with the types that are registered here.
     pub fn new(row: Row<'a>, types: &'a TypeRegistry) -> Self {
         Self { row, types, has_values: true }
     }

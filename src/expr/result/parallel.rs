@@ -5,8 +5,8 @@ use crate::expr::exec::ExprRunError;
 use bevy_ecs::world::World;
 
 impl CompiledExpr {
-    /// [`for_each`](Self::for_each) on all threads of Bevy's `ComputeTaskPool`. This thread finds the rows, all of
-    /// them; then they are shared out among the threads. That is worth it where a lot is done with each.
+    /// [`for_each`](Self::for_each) on all threads of Bevy's `ComputeTaskPool`. This thread finds all rows; then they
+    /// are distributed among the threads. That pays if much is done with each row.
     ///
     /// Without the feature `multi_threaded`, and where there is no such pool, this thread does everything.
     ///

@@ -27,8 +27,8 @@ use smallvec::SmallVec;
 impl CompiledExpr {
     /// Calls a function with each row, through which fields can be written.
     ///
-    /// Rows are found in batches: what is written to a component is seen by whatever looks at it later, but no row
-    /// depends on it. To write many own fields, [`for_each_table_mut`](Self::for_each_table_mut) is cheaper.
+    /// Rows are found in batches: later reads of a component see what is written, but which rows are found does not
+    /// depend on it. To write many own fields, [`for_each_table_mut`](Self::for_each_table_mut) is cheaper.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -253,7 +253,8 @@ impl<'a> RowMut<'a> {
     ///
     /// # Errors
     /// If it is not set or of another type, or if it may only be read: fields marked `[in]` or `[none]`, and those that
-    /// are not of `$this` itself unless marked `[inout]` or `[out]`. In a system no field may be written but those.
+    /// are not of `$this` itself unless marked `[inout]` or `[out]`. In a system, only fields marked `[inout]` or
+    /// `[out]` may be written.
     #[inline]
     pub fn get_mut<T: Component<Mutability = Mutable>>(
         &mut self,

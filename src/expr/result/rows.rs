@@ -76,7 +76,7 @@ pub enum FieldId {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum WriteFieldError {
-    /// The row has no such field, or nothing in it.
+    /// The row has no such field, or it is not set.
     #[error("field {field} is not set in this row")]
     Unset {
         /// Number of the field.
@@ -90,7 +90,7 @@ pub enum WriteFieldError {
         /// Its term.
         term: String,
     },
-    /// It is something else.
+    /// The field is of another type.
     #[error("field {field}, `{term}`, is no `{component}`")]
     OtherType {
         /// Number of the field.
@@ -100,7 +100,7 @@ pub enum WriteFieldError {
         /// What it should be.
         component: &'static str,
     },
-    /// Its values do not lie side by side.
+    /// Its values are not in one slice.
     #[error("field {field}, `{term}`, is not of entities in one table, or not kept in tables")]
     Apart {
         /// Number of the field.
@@ -123,7 +123,7 @@ impl WriteFieldError {
 
 /// The rows of a run, one after the other.
 ///
-/// A row is a view into a buffer that is filled anew, so this is no [`Iterator`].
+/// A row is a view into a buffer that is reused, so this is no [`Iterator`].
 ///
 /// In the book: [Expressions](crate::book::expressions).
 ///
@@ -209,7 +209,7 @@ impl fmt::Debug for Rows<'_> {
     }
 }
 
-/// One way in which an expression holds.
+/// A row of the result: values of the variables for which the expression holds.
 ///
 /// In the book: [Expressions](crate::book::expressions).
 ///
@@ -305,7 +305,7 @@ impl<'a> Row<'a> {
         self.this.entity()
     }
 
-    /// The value of a variable. `None` if there is no such variable, or if this row leaves it open.
+    /// The value of a variable. `None` if there is no such variable, or if it has no value in this row.
     pub fn var(&self, name: &str) -> Option<Entity> {
         self.column(self.executor.variable(name)?.0).entity()
     }

@@ -24,9 +24,8 @@ use smallvec::SmallVec;
 const FIRST_RUN: usize = 16;
 
 impl CompiledExpr {
-    /// Calls a function with rows a table at a time: as many as follow each other that are about entities side by side
-    /// in one of Bevy's tables, and that have their fields from the same places. Own fields are slices then, shared
-    /// ones are one value for all.
+    /// Calls a function with rows a table at a time: consecutive rows about adjacent entities of one of Bevy's tables,
+    /// with their fields from the same places. Own fields are slices, shared ones are one value for all.
     ///
     /// An entity with several rows, such as one for each target, breaks the sequence: then there is one row at a time.
     ///
@@ -319,7 +318,7 @@ impl<'a> RowTable<'a> {
         self.run.rows.len()
     }
 
-    /// Whether there are no rows. There always are.
+    /// Whether there are no rows: always false.
     pub fn is_empty(&self) -> bool {
         self.run.rows.is_empty()
     }

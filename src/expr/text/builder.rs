@@ -22,8 +22,8 @@ use core::{
 
 /// Puts a [`PairExpr`] together.
 ///
-/// Types are written with their full path, and known by it whether or not they are reflected. Arguments and whole
-/// parts may also be given as text. A mistake in the text shows when the expression is [built](Self::build).
+/// Types are identified by their full path, whether or not they are reflected. Arguments and whole terms may also be
+/// given as text. A mistake in the text is returned when the expression is [built](Self::build).
 ///
 /// ```
 /// # use bevy_relations::{expr::PairExpr, prelude::*};
@@ -332,8 +332,8 @@ impl PairExprBuilder {
         self.add_scope(false, terms)
     }
 
-    /// `!{..}`: what the function adds does not hold, all together, for any values of the variables that occur in
-    /// it first.
+    /// `!{..}`: the terms that the function adds do not all hold together, for any values of the variables that occur
+    /// in it first.
     pub fn without_scope(self, terms: impl FnOnce(Self) -> Self) -> Self {
         self.add_scope(true, terms)
     }
@@ -350,7 +350,7 @@ impl PairExprBuilder {
     /// The expression.
     ///
     /// # Errors
-    /// If one of the texts is not right, or for what [`PairExpr::parse`] refuses.
+    /// If one of the texts has a mistake, or as for [`PairExpr::parse`].
     pub fn build(self) -> Result<PairExpr, ExprError> {
         let Self { mut ast, types, error } = self;
         match error {

@@ -49,16 +49,16 @@ use core::{fmt, str::FromStr};
 /// Fields are compared by `<`, `<=`, `>`, `>=`, `==` and `!=`, with blanks around; they may be numbers, or, with the
 /// last two, `bool`, `char`, text, or enums by the name of their variant, in quotes: `Title.rank == "Knight"`. In keys and in values
 /// that are [inserted](super::WorldExprExt::insert_expr), variants have no quotes: `Equips[Head]($item)`. Numbers are compared as they are, whatever
-/// the width of the field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN fulfils
-/// `!=` alone. An `Option` counts as what is in it. What is not there fulfils nothing: `Health.hp != 3` holds for no
-/// entity without `Health`, `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits. So a field is `None`
-/// where a comparison that each value fulfils does not hold: `Title, !{ Title.text == "" || Title.text != "" }`.
+/// the width of the field, but decimals are rounded to it where the field is an `f32`, as `0.1_f32` is. NaN satisfies `!=` alone. An
+/// `Option` is compared by its content. A comparison with an absent value is false: `Health.hp != 3` holds for no entity without
+/// `Health`, `!Health.hp == 3` for each. Only the source itself is looked at, not what it inherits. So a field is `None` where a
+/// comparison that each value satisfies does not hold: `Title, !{ Title.text == "" || Title.text != "" }`.
 ///
 /// `$this` is no prefab and no disabled entity, unless a term about `$this` itself names `Prefab` or `Disabled`, and no
 /// entity that Bevy or this crate keeps for itself. Other variables may be any of these but resources, observers and
 /// systems. `!{..}` has variables of its own, but never a `$this` of its own: it means the same wherever it stands.
 ///
-/// The empty text asks for nothing and has no rows.
+/// The empty text is valid and has no rows.
 ///
 /// `R(a, b, c)` is short for `R(a, b), R(b, c)`, and `R(a, b || c)` for `R(a, b) || R(a, c)`. Names are paths
 /// (`Sol.Earth`) or Rust types (`game::Ship`): a component is known by the name of its type if that is registered with
@@ -70,8 +70,7 @@ use core::{fmt, str::FromStr};
 /// In systems, [`ExprQuery`](crate::ExprQuery) runs an expression; [`pair_expr!`](crate::pair_expr) makes one of which
 /// the text is read while the program is compiled.
 ///
-/// Displaying an expression writes it in one way, whatever way it was written in; two expressions are equal if
-/// they read the same then.
+/// `Display` writes an expression in a normal form; two expressions are equal if their normal forms are.
 ///
 /// ```
 /// # use bevy_relations::expr::PairExpr;
@@ -94,7 +93,7 @@ impl PairExpr {
     ///
     /// # Errors
     /// If the text does not follow the grammar, or says what cannot hold in any world; also if it has more than
-    /// 64 KiB, more than 512 terms, or more than 32 scopes in each other.
+    /// 64 KiB, more than 512 terms, or scopes that are nested more than 32 deep.
     ///
     /// # Complexity
     /// Linear in the length of the text.
