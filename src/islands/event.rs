@@ -57,7 +57,7 @@ island_event! {
     /// are tracked.
     ///
     /// The larger part keeps the id. The events of one change come in this order: splits, merges, [`IslandRemoved`],
-    /// [`IslandCreated`], [`IslandChanged`]; all of them after the islands are right for the pairs that there are.
+    /// [`IslandCreated`], [`IslandChanged`]; all of them after the islands are up to date.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-/// The id of an island of [`Islands`](super::Islands), among those of its relation. Ids are in the order in which the islands came to be.
+/// The id of an island of [`Islands`](super::Islands), among those of its relation. Ids are in the order in which the islands were
+/// created.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

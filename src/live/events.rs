@@ -56,7 +56,7 @@ macro_rules! row_event {
 }
 
 row_event! {
-    /// `On<RowEntered<E>>`: a row of an expression has begun to hold, whatever the cause. It is triggered once
+    /// `On<RowEntered<E>>`: a row has entered the result of an expression, whatever the cause. It is triggered once
     /// [`add_row_events`](WorldRowEventExt::add_row_events) was called for the expression, in
     /// [`RelationsSystems::Monitors`](crate::RelationsSystems::Monitors) or by
     /// [`update_live`](crate::live::WorldMonitorExt::update_live).
@@ -106,9 +106,8 @@ row_event! {
 }
 
 row_event! {
-    /// `On<RowLeft<E>>`: a row of an expression has ceased to hold, whatever the cause. Entities of the row may have
-    /// died: the event has their ids, and an observer of the one that the row was about is gone with it. See
-    /// [`RowEntered`].
+    /// `On<RowLeft<E>>`: a row has left the result of an expression, whatever the cause. Entities of the row may have
+    /// been despawned: the event has their ids; observers of `$this` are then gone, too. See [`RowEntered`].
     ///
     /// ```
     /// use bevy_ecs::prelude::*;

@@ -109,7 +109,7 @@ pub(super) fn follow(world: &mut World, following: &Mutex<Following>) {
     }
 }
 
-/// An expression whose rows are kept, and brought up to date by what changed.
+/// An expression whose rows are kept, and updated from what has changed.
 ///
 /// Call [`update`](Self::update) to bring the rows up to date; in between they stay as they were. Changes are known from the
 /// pairs themselves and from observers of the components that the expression names. Values that are written in place, in fields
@@ -187,14 +187,14 @@ impl LiveExpr {
         runs.for_each(|run| run.set_step_limit(limit));
     }
 
-    /// Makes the rows those that a run from scratch would have.
+    /// Updates the rows to those of a run from scratch.
     ///
     /// # Errors
     /// If it cannot be run in this world. It has no rows then.
     ///
     /// # Complexity
-    /// That of finding the rows that depend on what has changed since the last update. If that is more than a part of
-    /// all, or not known, that of a run.
+    /// That of finding the rows that depend on what has changed since the last update; that of a run, if too much has
+    /// changed or the changes are not known.
     pub fn update(&mut self, world: &mut World) -> Result<(), ExprRunError> {
         match core::mem::replace(&mut self.is_updating, true) {
             true => self.known = None,
@@ -520,8 +520,9 @@ impl LiveExpr {
         self
     }
 
-    /// The rows that have come with the last update, if [they are recorded](Self::track_moves). A row that was there
-    /// before with the same `$this` and variables, also those without a name, has not come, even if its fields have changed.
+    /// The rows that have entered with the last update, if [they are recorded](Self::track_moves). A row that was there
+    /// before with the same `$this` and variables, also those without a name, has not entered, even if its fields have
+    /// changed.
     ///
     /// # Errors
     /// If it is for another world.
@@ -529,8 +530,8 @@ impl LiveExpr {
         self.moved(self.kept.moves.as_ref().map(|moves| &moves.entered), world)
     }
 
-    /// The rows that have gone with the last update, if [they are recorded](Self::track_moves): their variables, of which
-    /// some may have died, and nothing else.
+    /// The rows that have left with the last update, if [they are recorded](Self::track_moves): their variables alone,
+    /// some of which may have been despawned.
     ///
     /// # Errors
     /// If it is for another world.
@@ -574,8 +575,8 @@ impl LiveExpr {
         self.whole.field(term)
     }
 
-    /// How the rows are kept, a line for each term: the variables whose values a change gives, so that rows with these are
-    /// recomputed; whether a change has everything run again; or why everything is run again at each update.
+    /// How the rows are updated, one line per term: the variables whose values follow from a change, so that only rows
+    /// with these are recomputed; whether a change recomputes everything; or why each update does.
     ///
     /// That is known after the first update.
     pub fn explain(&self) -> String {

@@ -56,13 +56,14 @@ impl MovedRow {
         Self { this: row.this(), names: names.clone(), values }
     }
 
-    /// The entity that the row is about. `None` if the expression is about none. It may have died, if the row has left.
+    /// The entity that the row is about. `None` if the expression is about none. It may have been despawned if the row
+    /// has left.
     pub fn this(&self) -> Option<Entity> {
         self.this
     }
 
-    /// The value of a variable, which may have died if the row has left. `None` if there is no such variable, or if the
-    /// row leaves it open.
+    /// The value of a variable, which may have been despawned if the row has left. `None` if there is no such variable,
+    /// or if it has no value in the row.
     pub fn var(&self, name: &str) -> Option<Entity> {
         if name == "this" {
             return self.this;
@@ -85,7 +86,7 @@ impl MovedRow {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MonitorError {
-    /// They go on changing what they watch.
+    /// Monitors keep changing what they observe.
     #[error("after {MAX_ROUNDS} rounds, rows still enter or leave because of what monitors do: {}", expressions.join("; "))]
     Unsettled {
         /// The expressions whose rows still moved.
@@ -169,9 +170,9 @@ pub(super) fn observe(
 ///
 /// In the book: [Live queries](crate::book::live).
 pub trait WorldMonitorExt: sealed::Sealed {
-    /// Calls a function for each row of an expression that enters, and another for each that leaves. Rows that are there
-    /// already are not reported, unless [asked for](Self::yield_existing). It ends when the entity that is returned is
-    /// despawned.
+    /// Calls a function for each row of an expression that enters, and another for each that leaves. Existing rows are
+    /// not reported, unless [`yield_existing`](Self::yield_existing) is called. It ends when the entity that is returned
+    /// is despawned.
     ///
     /// They are called by [`update_live`](Self::update_live), never in the middle of a change: once for each row that
     /// is there or gone since the last update, and not for one that came and went.
@@ -268,8 +269,8 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// ```
     ///
     /// # Errors
-    /// If an expression cannot be run. If monitors go on changing what they watch after 64 rounds: what has changed by
-    /// then is reported by the next call.
+    /// If an expression cannot be run, or if monitors still change what they observe after 64 rounds: the remaining
+    /// changes are reported by the next call.
     fn update_live(&mut self) -> Result<(), MonitorError>;
 }
 

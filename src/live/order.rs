@@ -340,7 +340,7 @@ impl LiveExpr {
         order.get_or_insert_default()
     }
 
-    /// Lets rows come in any order again, and in no groups.
+    /// Removes the order and the groups: rows come in any order again.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -500,7 +500,7 @@ impl LiveExpr {
     /// the price that [rollups](super::WorldRollupExt) name.
     ///
     /// # Panics
-    /// An update may, if the function is not a total order: of numbers, `f32::total_cmp` is one, and `partial_cmp` is not.
+    /// An update may panic if the function is not a total order: for numbers use `f32::total_cmp`, not `partial_cmp`.
     ///
     /// # Complexity
     /// For each group that has changed: O(its rows) to move their numbers, and O(log(its rows)) comparisons for each row

@@ -92,9 +92,9 @@ use core::{fmt, mem};
 /// # Changes
 ///
 /// [`entered`](Self::entered) and [`left`](Self::left) are the rows that came and went since this system ran last;
-/// [`changed`](Self::changed), [`row_changed`](Self::row_changed) and [`field_changed`](Self::field_changed) say whether
-/// there is something new. In the first run every row has entered. For a system that is skipped, since another of its
-/// parameters is not valid, they add up.
+/// [`changed`](Self::changed), [`row_changed`](Self::row_changed) and [`field_changed`](Self::field_changed) report
+/// changes. In the first run every row has entered. For a system that is skipped, since another of its parameters is not
+/// valid, they add up.
 ///
 /// # What is recorded, and when
 ///
@@ -276,8 +276,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         self.query.get_mut(entity)
     }
 
-    /// The rows that have come since this system ran last. A row that was there before with the same `$this` and
-    /// variables, also those without a name, has not come, even if its fields have changed.
+    /// The rows that have entered since this system ran last. A row that was there before with the same `$this` and
+    /// variables, also those without a name, has not entered, even if its fields have changed.
     ///
     /// # Complexity
     /// O(rows that were recomputed) the first time in a run.
@@ -287,8 +287,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
         self.rows.net().entered.iter().map(move |&number| row(number as usize))
     }
 
-    /// The rows that have gone since this system ran last: their variables, of which some may have died. Their
-    /// fields are unspecified.
+    /// The rows that have left since this system ran last: their variables, some of which may have been despawned.
+    /// Their fields are unspecified.
     ///
     /// # Complexity
     /// As for [`entered`](Self::entered).

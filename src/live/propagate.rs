@@ -77,7 +77,7 @@ impl<R: TraversableRelation, C: Component + Clone> Propagated<R, C> {
     }
 }
 
-/// A copy is a value that is kept. Inserted as a component, it is corrected by the next update, as any is.
+/// A clone keeps the value. If it is inserted as a component, the next update corrects it.
 impl<R: TraversableRelation, C: Component + Clone> Clone for Propagated<R, C> {
     fn clone(&self) -> Self {
         Self { value: self.value.clone(), holder: self.holder, relation: PhantomData }
@@ -131,7 +131,7 @@ fn note_change<R: TraversableRelation, C: Component + Clone>(
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum PropagateError {
-    /// There is no above and below.
+    /// The relation is not traversable.
     #[error("nothing can be propagated along {relation}, which is not traversable: declare it `traversable`")]
     NotTraversable {
         /// The relation.

@@ -19,7 +19,7 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum RollupError {
-    /// An entity could lie below itself.
+    /// The relation is not acyclic: an entity could lie below itself.
     #[error(
         "nothing can be rolled up along {relation}, which is not acyclic: declare it `acyclic` or `traversable`"
     )]

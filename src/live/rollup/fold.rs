@@ -2,11 +2,11 @@
 
 use core::marker::PhantomData;
 
-/// How a [`Rollup`](super::Rollup) makes one result of the values below an entity.
+/// How a [`Rollup`](super::Rollup) folds the values below an entity into one result.
 ///
 /// [`add`](Self::add) must be commutative and associative, with [`empty`](Self::empty) as its neutral element: values
-/// come in any order. It is given by [`Sum`], [`Count`], [`Min`], [`Max`], [`Any`] and [`All`], or by a type of one's
-/// own:
+/// come in any order. It is implemented by [`Sum`], [`Count`], [`Min`], [`Max`], [`Any`] and [`All`], or by a type of
+/// your own:
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -39,7 +39,7 @@ use core::marker::PhantomData;
 /// If [`subtract`](Self::subtract) can take a part out again, a change costs a step per entity above it. Otherwise each
 /// of those is folded again from its direct sources, which is as many steps as they have sources.
 pub trait RollupFold<V>: Send + Sync + 'static {
-    /// What comes out.
+    /// The result.
     type Output: Clone + PartialEq + Send + Sync + 'static;
 
     /// Each entity below counts once, however many paths lead to it. See [`Distinct`].
@@ -51,7 +51,7 @@ pub trait RollupFold<V>: Send + Sync + 'static {
     /// The result of one value.
     fn of(value: &V) -> Self::Output;
 
-    /// Adds what comes out of other values.
+    /// Adds the result of other values.
     fn add(total: &mut Self::Output, part: &Self::Output);
 
     /// Takes out a part that was added, exactly: the total is then as if it had never been added. Returns false if that
@@ -94,8 +94,7 @@ pub trait RollupFold<V>: Send + Sync + 'static {
     }
 }
 
-/// A value that can be rolled up by [`Sum`], [`Min`], [`Max`], [`Any`] and [`All`]: a number, or whether something
-/// holds.
+/// A value that can be rolled up by [`Sum`], [`Min`], [`Max`], [`Any`] and [`All`]: a number or a `bool`.
 ///
 /// ```
 /// use bevy_ecs::prelude::*;

@@ -18,7 +18,7 @@ use bevy_ecs::{
 };
 use core::{fmt, marker::PhantomData, ops::Deref};
 
-/// What a fold `F` makes of the values `V` of everything below an entity along `R`: a component, kept by
+/// The result of a fold `F` over the values `V` of everything below an entity along `R`: a component, kept by
 /// [`add_rollup`](WorldRollupExt::add_rollup) and [`add_pair_rollup`](WorldRollupExt::add_pair_rollup).
 ///
 /// It is on each entity that has a value anywhere below it, and on no other: an entity with nothing below has no
@@ -101,7 +101,7 @@ impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>> PartialEq for Roll
     }
 }
 
-/// A copy is a result that is kept. Inserted as a component, it is corrected by the next update, as any is.
+/// A clone keeps the result. If it is inserted as a component, the next update corrects it.
 impl<R: Relation, V: Send + Sync + 'static, F: RollupFold<V, Output: Clone>> Clone for Rollup<R, V, F> {
     fn clone(&self) -> Self {
         Self::new((self.below.clone(), self.total.clone()))
@@ -185,11 +185,11 @@ mod sealed {
 /// # Complexity
 ///
 /// An update takes steps in proportion to the entities above what has changed; see [`RollupFold`] for the price of
-/// folds from which nothing can be subtracted. A pair that moves moves all below it at once. Values that are inserted
-/// and removed trigger Bevy's events; those that are written in place are found by their change ticks, which is
-/// O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids this,
-/// and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed than is
-/// recorded, everything is folded again.
+/// folds from which nothing can be subtracted. Moving a pair moves everything below it in one step. Values that are
+/// inserted and removed trigger Bevy's events; those that are written in place are found by their change ticks, which
+/// is O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids
+/// this, and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed
+/// than is recorded, everything is folded again.
 pub trait WorldRollupExt: sealed::Sealed {
     /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
     ///
