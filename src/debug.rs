@@ -77,12 +77,12 @@ enum Format {
     Mermaid,
 }
 
-/// A drawing of pairs, which displaying writes. [`dot`] and [`mermaid`] make one.
+/// Pairs as a graph: its `Display` writes the text. [`dot`] and [`mermaid`] create one.
 ///
-/// Without a selection it shows all pairs of all relations, also those of `ChildOf`, and no tags. Entities are called
-/// by their [`Name`](bevy_ecs::name::Name) and id, those that stand for types by the name of the type, pairs by their
-/// relation and, with the feature `bevy_reflect`, their value, if its type is registered. The pair of a symmetric
-/// relation is drawn once, without a direction.
+/// Without a selection it shows all pairs of all relations, also those of `ChildOf`, and no tags. Entities are
+/// labelled with their [`Name`](bevy_ecs::name::Name) and id, those that stand for types with the name of the type,
+/// pairs with their relation and, with the feature `bevy_reflect`, their value, if its type is registered. The pair
+/// of a symmetric relation is drawn once, without a direction.
 ///
 /// Entities come in the order of their index, then pairs relation by relation, by the index of the source, its targets
 /// in their order: the same world gives the same text.
@@ -130,8 +130,7 @@ impl<'w> PairDrawing<'w> {
         Self { world, format, relations: None, entities: None, limit: usize::MAX, has_values: true }
     }
 
-    /// Selects a relation, beside those that are selected already. A type that was never used as a relation has no
-    /// pairs.
+    /// Adds a relation to those that are drawn. A type that was never used as a relation has no pairs.
     #[must_use]
     pub fn relation<R: Relation>(mut self) -> Self {
         let relations = self.relations.get_or_insert_default();
@@ -146,15 +145,15 @@ impl<'w> PairDrawing<'w> {
         self
     }
 
-    /// Selects entities, beside those that are selected already: only pairs between them are drawn. An entity without
-    /// such a pair is drawn by itself, and one that is not alive with a dashed border.
+    /// Adds entities to the selected ones: only pairs between selected entities are drawn. An entity without such a
+    /// pair is drawn by itself, and one that is not alive with a dashed border.
     #[must_use]
     pub fn entities(mut self, entities: impl IntoIterator<Item = Entity>) -> Self {
         self.entities.get_or_insert_default().extend(entities);
         self
     }
 
-    /// At most so many pairs are drawn; a comment of the text says how many are left out.
+    /// Draws at most this many pairs; a comment of the text says how many are left out.
     #[must_use]
     pub fn limit(mut self, pairs: usize) -> Self {
         self.limit = pairs;

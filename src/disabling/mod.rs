@@ -7,17 +7,17 @@
 //!
 //! - Each call of `disable_below` is one cause, also if another call has named the same entity. One call of
 //!   [`enable_below`](WorldDisablingExt::enable_below) takes one back.
-//! - An entity that gets below is disabled before the method or command that moved it returns. An entity that is no
-//!   longer below, by any path, is enabled then, unless it has another cause.
+//! - An entity that is moved below it is disabled before the method or command that moved it returns. An entity that
+//!   is no longer below, by any path, is enabled then, unless it has another cause.
 //! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while
 //!   there are other causes, it is inserted again at once. If an observer removes it each time, this crate gives up
-//!   after a few times and [reports](DisablingError::Undone) it.
-//! - When the entity above is despawned, nothing is below it any more.
+//!   after a few attempts and [reports](DisablingError::Undone) it.
+//! - The despawn of the entity above takes back all calls for it.
 //! - When the resource that counts the causes is removed, for example because every entity is despawned, everything
 //!   that was disabled for these causes is enabled.
 //! - A clone is disabled if it is below such an entity itself, or if the original was disabled by hand.
 //!
-//! A world pays nothing before the first call. From then on observers follow the pairs of the relation.
+//! There is no cost before the first call. From then on observers follow the pairs of the relation.
 
 mod cover;
 mod error;

@@ -22,20 +22,20 @@ use thiserror::Error;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum LookupError {
-    /// A step of the path leads nowhere.
+    /// No entity has the name at this step of the path.
     #[error("nothing is named `{step}` {}", ParentName(parent.as_ref()))]
     Unknown {
         /// The step.
         step: String,
-        /// Whose children were looked at; `None` where paths start.
+        /// The entity whose children were searched; `None` at the start of the path.
         parent: Option<EntityName>,
     },
-    /// Several entities have the name; only for lookups that insist on one.
+    /// Several entities have the name; only for lookups of a unique entity.
     #[error("{} entities are named `{step}` {}", candidates.len(), ParentName(parent.as_ref()))]
     Ambiguous {
         /// The step.
         step: String,
-        /// Whose children they are; `None` where paths start.
+        /// The entity whose children they are; `None` at the start of the path.
         parent: Option<EntityName>,
         /// All of them. Children are in the order of their parent, others sorted.
         candidates: Vec<Entity>,

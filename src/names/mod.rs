@@ -3,10 +3,10 @@
 //! Names are Bevy's [`Name`](bevy_ecs::name::Name), and a path such as `Sol.Earth` goes down along
 //! [`ChildOf`](bevy_ecs::hierarchy::ChildOf), from entities without a parent or from a given one.
 //!
-//! A name can be changed through `&mut Name`, for which Bevy has no event. So nothing is kept up to date as names
-//! change. Instead the index caches where a name was found, and each answer of it is checked against the
-//! components of the entity before it is given: that is right whatever happened in between, and costs nothing
-//! where no name is looked up. Only where the index has no answer are the children gone through.
+//! A name can be changed through `&mut Name`, for which Bevy has no event. So the index is not updated when names
+//! change. Instead it caches where a name was found, and checks each cached entity against its components before it
+//! is returned: that is correct whatever happened in between, and costs nothing if no name is looked up. Children are
+//! searched only if the cache has no entry.
 
 mod error;
 mod index;

@@ -156,7 +156,7 @@ pub trait WorldNameExt {
     /// If a step of the path leads nowhere.
     fn lookup_in(&self, parent: Entity, path: &str) -> Result<Entity, LookupError>;
 
-    /// [`lookup`](Self::lookup) that insists on there being one.
+    /// [`lookup`](Self::lookup) that returns an error if several entities have the path.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -98,7 +98,7 @@ impl<'w, 's, D: ReadOnlyQueryData, P: QueryFilter> DescendantsItem<'w, 's, D, P>
         Self { walk: self.walk.breadth_first(), ..self }
     }
 
-    /// Not further than `limit` steps down; the rest is left out quietly.
+    /// Not further than `limit` steps down; the rest is left out without an error.
     #[must_use]
     pub fn at_most(self, limit: u32) -> Self {
         Self { walk: self.walk.at_most(limit), ..self }

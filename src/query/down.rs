@@ -50,7 +50,7 @@ use core::{any::type_name, marker::PhantomData};
 /// # assert_eq!(world.run_system_cached(cameras).unwrap(), [(car, 7), (roof, 7)]);
 /// ```
 ///
-/// A minimum above the maximum is a mistake that the compiler finds:
+/// A minimum above the maximum is a compile error:
 ///
 /// ```compile_fail
 /// # use bevy_ecs::prelude::*;

@@ -92,12 +92,12 @@ impl<R: Relation> InheritedData for Targets<R> {
 ///
 /// The bases of an entity are the targets of its pairs of [`IsA`], and theirs: what is found from the first base,
 /// through all levels above it, comes before the second. Bases are looked at if `D` is shared: if its component or
-/// relation has [`OnInstantiate::Inherit`]. Otherwise there is nothing but what the entity has itself. An entity for
-/// which nothing is found does not match; ask for `Option<Inherited<..>>` to see it as well.
+/// relation has [`OnInstantiate::Inherit`]. Otherwise only the entity itself is read. An entity for which nothing is
+/// found does not match; ask for `Option<Inherited<..>>` to see it as well.
 ///
 /// A base may be a [`Prefab`](crate::relation::Prefab), [`Disabled`](bevy_ecs::entity_disabling::Disabled), or have any
 /// other component that disables, if that was registered before the query was made. Whether the entity itself may have
-/// one, the query decides, as ever.
+/// one is decided by the filters of the query, as always.
 ///
 /// In the book: [Prefabs](crate::book::prefabs).
 ///

@@ -47,8 +47,8 @@ use core::marker::PhantomData;
 /// # assert_eq!([near, far].map(|ship| world.get::<Fuel>(ship).unwrap().0), [2.0, 1.0]);
 /// ```
 ///
-/// Without `F`, a pair is all that counts. With it, a target matches if `Query<(), F>` would return it: a disabled entity does
-/// not, unless `F` says so. To read the targets that match, see [`TargetsWith`](super::TargetsWith).
+/// Without `F`, any pair counts. With it, a target matches if `Query<(), F>` would return it: a disabled entity does not,
+/// unless `F` says so. To read the targets that match, see [`TargetsWith`](super::TargetsWith).
 ///
 /// # Complexity
 /// O(1) per entity that is looked at, as for the other filters here; with `F` O(targets), up to the first that

@@ -58,7 +58,7 @@ use core::{any::type_name, marker::PhantomData};
 /// # assert_eq!(world.run_system_cached(near).unwrap(), 2);
 /// ```
 ///
-/// A minimum above the maximum is a mistake that the compiler finds:
+/// A minimum above the maximum is a compile error:
 ///
 /// ```compile_fail
 /// # use bevy_ecs::prelude::*;
@@ -69,9 +69,9 @@ use core::{any::type_name, marker::PhantomData};
 /// ```
 ///
 /// # Complexity
-/// O(entities that are met). A search notes what it has found for those that follow in the same iteration, where
-/// their ways meet: without limits, each entity is entered a constant number of times per iteration, however many lie
-/// below it. [`Cached`] spares that too.
+/// O(entities that are met). Searches of one iteration share their results where their paths meet: without limits,
+/// each entity is entered a constant number of times per iteration, however many lie below it. [`Cached`] avoids that
+/// too.
 ///
 /// # Panics
 /// When a system is initialised, if `R` is a Bevy relationship that allows an entity to point to itself.

@@ -65,7 +65,7 @@ pub enum SnapshotError {
         /// The relation, as it was.
         relation: RelationName,
     },
-    /// One entity is to stand for two of the snapshot.
+    /// Two entities of the snapshot are mapped to one.
     #[error("{entity} cannot stand for both {first} and {second} of the snapshot")]
     SameEntity {
         /// An entity of the snapshot.

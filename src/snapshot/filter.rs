@@ -109,7 +109,7 @@ impl PairFilter {
     }
 
     /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
-    /// be registered, and is not by that.
+    /// be registered, and this does not register it.
     ///
     /// A save of all relations but some lists the others, also those without pairs, so that loading removes pairs that came since.
     /// It does not for a relation without pairs that has no name of its own, there or where the save is loaded.

@@ -23,7 +23,7 @@ use bevy_ecs::{
 };
 
 impl PairSnapshot {
-    /// Takes a snapshot of the pairs that a filter lets through.
+    /// Takes a snapshot of the pairs that a filter selects.
     ///
     /// Values are copied: by `Clone`, or by reflection if their type is registered.
     ///

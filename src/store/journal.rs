@@ -32,9 +32,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum PairDeltaKind {
-    /// The pair came. A pair that is removed and inserted again counts as both: its place in the order is another.
+    /// The pair was inserted. A pair that is removed and inserted again counts as both: its position in the order has
+    /// changed.
     Inserted,
-    /// The pair went, whatever the cause.
+    /// The pair was removed, whatever the cause.
     Removed,
     /// The value of the pair was replaced by an insertion, or borrowed to be written in place.
     Written,

@@ -59,10 +59,9 @@ use bevy_ecs::{
 /// | `(_, _)` | one pair | one pair per source |
 ///
 /// Tags are no pairs and never found, and neither are values: those belong to [`Pairs`](crate::Pairs) of a
-/// relation type. Everything here sees disabled entities too. Nothing here allocates. A dead entity has no
-/// pairs.
+/// relation type. Disabled entities are included. No method allocates. A dead entity has no pairs.
 ///
-/// The world has one as well: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
+/// On a world: [`WorldPairExt::any_pairs`](crate::WorldPairExt::any_pairs).
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

@@ -35,9 +35,9 @@ pub fn any_pair<R: Relation>(pairs: Pairs<R>) -> bool {
 }
 
 /// A run condition: pairs of `R` were inserted or removed, put into another order, or given another value by
-/// insertion, since the condition was asked last. Constant time; true the first time if there are pairs.
+/// insertion, since the condition was last evaluated. Constant time; true the first time if there are pairs.
 ///
-/// Two changes that undo each other are changes all the same.
+/// Two changes that undo each other still count.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///
@@ -72,7 +72,7 @@ pub fn pairs_changed<R: Relation>(pairs: Pairs<R>, mut seen: Local<u64>) -> bool
     changed
 }
 
-/// A run condition: pairs of `R` were removed since the condition was asked last. See [`RemovedPairs`] for what
+/// A run condition: pairs of `R` were removed since the condition was last evaluated. See [`RemovedPairs`] for what
 /// counts.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).

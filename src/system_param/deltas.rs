@@ -20,7 +20,7 @@ use bevy_ecs::{
 use core::{any::type_name, marker::PhantomData};
 use thiserror::Error;
 
-/// Something that happened to a pair. See [`PairDeltas`].
+/// A change of a pair. See [`PairDeltas`].
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -59,8 +59,8 @@ impl PairDelta {
     }
 }
 
-/// [`PairDeltas`] does not know what has happened: this is the first read, or changes were dropped since the last one. What is derived
-/// from pairs has to start from the existing ones. The next read reports what happened since this one.
+/// The changes since the last read are not known: this is the first read, or changes were dropped. Rebuild derived data from the
+/// existing pairs; the next read reports the changes since this one.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -93,10 +93,10 @@ impl DeltaGap {
     }
 }
 
-/// What happened to the pairs of relation type `R` since this system read them last, in order: a system parameter.
+/// The changes of the pairs of relation type `R` since this system last read them, in order: a system parameter.
 ///
-/// Each system has read nothing at first, which is a [`DeltaGap`]: it starts from the pairs that there are, with
-/// [`Pairs`](crate::Pairs), and follows the changes from then on.
+/// The first read of a system is a [`DeltaGap`]: it starts from the existing pairs, with [`Pairs`](crate::Pairs), and
+/// follows the changes from then on.
 ///
 /// In the book: [Live queries](crate::book::live).
 ///
@@ -130,9 +130,9 @@ impl DeltaGap {
 ///
 /// # What is reported
 ///
-/// Every change, whatever its cause: pairs that come and go, also with their ends or the relation, in both directions
-/// if the relation is symmetric; values that are replaced; orders. Pairs that Bevy writes, as those of
-/// [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are reported like all others; the order of Bevy's `Children` is not.
+/// Every change, whatever its cause: pairs that are inserted and removed, also with their ends or the relation, in
+/// both directions if the relation is symmetric; values that are replaced; orders. Pairs that Bevy writes, as those
+/// of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), are reported like all others; the order of Bevy's `Children` is not.
 ///
 /// Values that are written in place, through [`PairsMut`](crate::PairsMut), are found by their change ticks, and reported
 /// after everything else, once per pair, unless the pair is reported as inserted or written already. As with Bevy's change
@@ -142,7 +142,7 @@ impl DeltaGap {
 ///
 /// Changes are recorded from the moment the first system with this parameter is initialised, for that relation only.
 /// Those of the last two frames stay, and up to some eight thousand older ones for systems that run less often. Changes
-/// without a reader are dropped, so that a system may stay idle for ever: when it runs again, it gets a [`DeltaGap`].
+/// without a reader are dropped, so a system may stay idle for any time: when it runs again, it gets a [`DeltaGap`].
 /// So it does after more than 65,536 changes, and more than there are pairs, in two frames. A world without
 /// [`RelationsPlugin`](crate::RelationsPlugin) calls [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
 ///
@@ -184,18 +184,19 @@ impl<'w, R: Relation> PairDeltas<'w, '_, R> {
     /// Everything that happened since the last read, in order. All of it counts as read.
     ///
     /// # Errors
-    /// If that is not known, or this is the first read. The next one reports what happens from now on.
+    /// If the changes are not known, or this is the first read. The next read reports the changes from now on.
     pub fn read(&mut self) -> Result<impl Iterator<Item = PairDelta> + use<'_, 'w, R>, DeltaGap> {
         let (relation, unread) = self.advance()?;
         let unread = unread.iter().chain(self.reader.pairs.written());
         Ok(unread.map(move |change| PairDelta::new(relation, change)))
     }
 
-    /// What is left of [`read`](Self::read) without what undoes itself, in order. All of it counts as read.
+    /// The net changes of [`read`](Self::read), in order: changes that undo each other are left out. All of them
+    /// count as read.
     ///
-    /// - A pair that came and went, any number of times, and was not there before, is not reported.
-    /// - A pair that went and came back is reported as removed, where it went first, and as inserted, where it came last:
-    ///   its place in the order is another.
+    /// - A pair that was inserted and removed, any number of times, and was not there before, is not reported.
+    /// - A pair that was removed and inserted again is reported as removed, at its first removal, and as inserted, at its
+    ///   last insertion: its position in the order has changed.
     /// - A value is reported as written once, if the pair was there all the time; an order once.
     ///
     /// Replayed on the pairs from before, the changes lead to those that there are now, in the same order.
@@ -287,8 +288,8 @@ unsafe impl<R: Relation> SystemParam for PairDeltas<'_, '_, R> {
 // SAFETY: all of the fetched parameters only read.
 unsafe impl<R: Relation> ReadOnlySystemParam for PairDeltas<'_, '_, R> {}
 
-/// What happened to the pairs of all relations, also of those that are known at run time only, since this system read
-/// them last: a system parameter.
+/// The changes of the pairs of all relations, also of those that are known at run time only, since this system last
+/// read them: a system parameter.
 ///
 /// As [`PairDeltas`], with these differences: changes come relation by relation, those of each in order; relations that
 /// are made later are followed from their first pair; values that are written in place are not reported, only those that
@@ -393,7 +394,7 @@ impl AnyPairDeltas<'_, '_> {
         Ok(self.reader.deltas.iter().copied())
     }
 
-    /// What is left of [`read`](Self::read) without what undoes itself. See [`PairDeltas::read_net`].
+    /// The net changes of [`read`](Self::read). See [`PairDeltas::read_net`].
     ///
     /// # Errors
     /// As for [`read`](Self::read).

@@ -22,7 +22,7 @@ use core::{any::Any, fmt, ops::Deref};
 /// Reads the pairs of relation type `R`: a system parameter.
 ///
 /// Topology is read through [`RelationView`], to which this dereferences; values with [`get`](Self::get).
-/// Everything here sees disabled entities too.
+/// Disabled entities are included.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///
@@ -49,7 +49,7 @@ use core::{any::Any, fmt, ops::Deref};
 /// # assert_eq!(world.run_system_cached(full).unwrap(), [small]);
 /// ```
 ///
-/// The world has one as well: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
+/// On a world: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
 pub struct Pairs<'w, 's, R: Relation> {
     pub(super) index: Option<&'w RelationIndex>,
     /// Of sources that are alive; see [`PairStore::compares`].

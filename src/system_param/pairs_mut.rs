@@ -22,8 +22,8 @@ use core::{fmt, ops::Deref};
 /// [`Pairs`](crate::Pairs) of another relation or in query terms, run beside one that writes values; systems that
 /// read the values of `R` do not.
 ///
-/// Writing a value marks it as changed, as writing a component does: the guards are Bevy's own. `PairInserted` is
-/// not sent; insert the pair again for that.
+/// Writing a value marks it as changed, as writing a component does: the guards are Bevy's own. `PairInserted` is not
+/// triggered; insert the pair again for that.
 ///
 /// A symmetric pair has one value for both directions. Bevy's relationships cannot be named here: their values lie in
 /// components that are immutable. Nor can [keyed relations](crate::relation::KeyedRelation): a key is a part of the

@@ -19,8 +19,8 @@ use core::{iter::FusedIterator, marker::PhantomData};
 ///
 /// Every removal counts, whatever its cause: removing the pair, giving an exclusive relation another target,
 /// despawning an end or the relation, clearing. A symmetric pair is removed in both directions. A pair that was
-/// inserted again is listed all the same, and again if it was removed again; to find out, ask
-/// [`Pairs`](crate::Pairs). The ends may be dead by the time they are read.
+/// inserted again is still listed, and again if it was removed again; test with [`Pairs`](crate::Pairs) whether it
+/// exists now. The ends may be dead by the time they are read.
 ///
 /// Each system reads each removal once. [`RelationsPlugin`](crate::RelationsPlugin) drops removals at the start
 /// of the second frame after them, so that a system that runs once per frame misses none. One that runs less often
@@ -74,8 +74,8 @@ pub struct RemovedPairs<'w, 's, R: Relation> {
 }
 
 impl<R: Relation> RemovedPairs<'_, '_, R> {
-    /// The pairs that were removed and not read yet, as `(source, target)`, oldest first. What the iterator is not
-    /// asked for stays unread.
+    /// The pairs that were removed and not read yet, as `(source, target)`, oldest first. Removals that the iterator
+    /// does not reach stay unread.
     pub fn read(&mut self) -> RemovedPairIter<'_> {
         let changes = self.journal.map_or(&[][..], |journal| journal.catch_up(self.cursor));
         RemovedPairIter { changes: changes.iter(), cursor: self.cursor }

@@ -1,7 +1,7 @@
 //! Following pairs: up to ancestors, down to descendants, and whether a new pair would close a cycle.
 //!
-//! Every walk visits each entity once and ends, on any relation. Walks see stored pairs only; what follows
-//! from transitivity or inheritance belongs to expressions.
+//! Every walk visits each entity once, so that it ends on any relation. Walks follow stored pairs only; transitivity
+//! and inheritance are evaluated by expressions.
 
 mod cycle;
 mod depth_first;

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 /// Iterator over ancestors along first targets, nearest first. See [`RelationView::ancestors`].
 ///
-/// [`take`](Iterator::take) limits it quietly, [`max_depth`](Self::max_depth) with an error.
+/// [`take`](Iterator::take) limits it without an error, [`max_depth`](Self::max_depth) with one.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
@@ -125,8 +125,8 @@ impl<'w, 's> WalkIter<'w, 's> {
         self
     }
 
-    /// Does not go further than `limit` from the start. The rest is left out quietly: see
-    /// [`max_depth`](Self::max_depth) for an error.
+    /// Does not go further than `limit` from the start. The rest is left out without an error;
+    /// [`max_depth`](Self::max_depth) returns one.
     #[must_use]
     pub fn at_most(mut self, limit: u32) -> Self {
         self.most = limit;
@@ -176,8 +176,9 @@ impl FusedIterator for WalkIter<'_, '_> {}
 
 /// A walk that went further than its limit. See [`WalkIter::max_depth`].
 ///
-/// The entity has its name if the walk began at a world. A system that walks along [`Pairs`](crate::Pairs) may read no
-/// names: there the entity is named by its id, and [`display`](Self::display) gives the message with the name.
+/// The entity has its name if the walk began at a world. A system that walks along [`Pairs`](crate::Pairs) has no
+/// access to names: there the entity is named by its id, and [`display`](Self::display) gives the message with the
+/// name.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{entity} is more than {limit} steps from the start of the walk")]
 pub struct DepthError {
@@ -210,8 +211,7 @@ impl DepthError {
     }
 }
 
-/// A walk of which nothing may be further away than a limit. See [`WalkIter::max_depth`] and
-/// [`AncestorIter::max_depth`].
+/// A walk with a limit on the distance from its start. See [`WalkIter::max_depth`] and [`AncestorIter::max_depth`].
 ///
 /// To get all or nothing, collect into a `Result`:
 ///

@@ -36,7 +36,7 @@ pub struct SaveId(pub u64);
 ///
 /// [`PairSnapshot::to_saved`](crate::snapshot::PairSnapshot::to_saved) makes it,
 /// [`SavedPairsSerializer`](super::SavedPairsSerializer) writes it with any format of serde,
-/// [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and [`load`](Self::load) brings it into a world.
+/// [`SavedPairsDeserializer`](super::SavedPairsDeserializer) reads it, and [`load`](Self::load) loads it into a world.
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
 ///

@@ -36,8 +36,8 @@ impl PairSnapshot {
     /// Values are saved by reflection: their types must be registered in the world's [`AppTypeRegistry`], with
     /// `#[reflect(MapEntities)]` if there are entities in them. Entities are listed by their [`SaveId`]. Those without
     /// one are numbered in order of their index, in the save only: loading it into this same world spawns them a second
-    /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. A save that is loaded into an empty
-    /// world and made again is equal.
+    /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. Loading a save into an empty world
+    /// and saving again gives an equal save.
     ///
     /// A [`Prefab`](crate::prefab::Prefab) without a `SaveId`, and what lies below it, is the program's own: its pairs are left out,
     /// unless the filter lists it as a source, and pairs with it as the target have its [path](crate::names). An entity in a value

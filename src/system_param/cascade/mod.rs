@@ -81,14 +81,14 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Order
 /// Entities come by depth: those without targets first, then those one below, and so on. Among entities of one depth
-/// any order is possible; it is close to that of their tables. Entities without pairs, and of depth 0 therefore, that
-/// have come since the last run come last.
+/// any order is possible; it is close to that of their tables. Entities without pairs, which have depth 0, come last
+/// if they are new since the last run.
 ///
 /// # Complexity
 /// The entities of the relation are kept by depth from one run to the next: 32 bytes each for every such parameter. A
 /// run first follows what was inserted and removed since the last one, in O(pairs that changed + entities below one
-/// that changed its depth). Everything is filled anew, in O(entities of the relation), once a quarter of them has come
-/// or gone. It is filled anew more often where [`maintain_pairs`] is not called once per frame, as the plugin does.
+/// that changed its depth). All levels are rebuilt, in O(entities of the relation), once a quarter of these has been
+/// added or removed; more often where [`maintain_pairs`] is not called once per frame, as the plugin does.
 ///
 /// [`maintain_pairs`]: crate::WorldPairExt::maintain_pairs
 ///

@@ -14,8 +14,8 @@ where
     F: QueryFilter + 'static,
     W: QueryFilter + 'static,
 {
-    /// [`for_each`](Self::for_each) on all threads of Bevy's `ComputeTaskPool`: a level is begun when the one above is
-    /// done, and shared out among the threads if it is large.
+    /// [`for_each`](Self::for_each) on all threads of Bevy's `ComputeTaskPool`: a level starts when the one above is
+    /// finished, and is distributed among the threads if it is large.
     ///
     /// Without the feature `multi_threaded`, and where there is no such pool, this thread does everything.
     ///

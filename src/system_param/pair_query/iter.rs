@@ -243,7 +243,7 @@ where
         Self { pairs, ends, walk, near: RowHint::UNKNOWN }
     }
 
-    /// The next pair with the data of its ends, which must be let go before the one after it is fetched.
+    /// The next pair with the data of its ends, whose borrow must end before the one after it is fetched.
     #[inline]
     pub fn fetch_next(&mut self) -> Option<(S::Item<'_, 's>, PairEdge<'_, R>, T::Item<'_, 's>)> {
         // SAFETY: the row borrows this until it is gone, so that no other is alive.

@@ -78,9 +78,9 @@ use ends::{Ends, SourceLocations};
 /// | [`par_for_each`](Self::par_for_each) | read-only `T`, no overlap |
 /// | [`for_each_target`](Self::for_each_target), [`iter_targets_lending`](Self::iter_targets_lending) | read-only `S`: each target with its sources |
 ///
-/// A source with several pairs comes once per pair, and so does a target. An iterator could then give out the same `&mut`
-/// twice, which is why mutable iterators write the sources of exclusive relations only, and other forms take back one row
-/// before they give the next.
+/// A source with several pairs comes once per pair, and so does a target. An iterator could then return the same `&mut`
+/// twice. Mutable iterators therefore write only the sources of exclusive relations, and in the other forms the borrow of
+/// a row ends before the next one.
 ///
 /// Each form goes over all pairs, or over those of one end: [`of_source`](Self::of_source),
 /// [`of_target`](Self::of_target).

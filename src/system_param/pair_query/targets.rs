@@ -24,8 +24,8 @@ where
     /// Calls `each` with the data of every target that has a source, and an iterator over the data of its sources. Both
     /// ends must match, as in the other forms.
     ///
-    /// This is how to write a target once, with what its sources say. [`for_each`](Self::for_each) gives a target once for each of
-    /// them, and can write these, too. Where `T` writes what `S` reads, an entity is not among its own sources.
+    /// Use it to write each target once, from the data of its sources. [`for_each`](Self::for_each) gives a target once for each
+    /// of them, and can write these, too. Where `T` writes what `S` reads, an entity is not among its own sources.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -167,8 +167,8 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    /// The data of the next target that has a matching source, with those sources. Both must be let go before the one
-    /// after it is fetched.
+    /// The data of the next target that has a matching source, with those sources. The borrow of both must end before
+    /// the one after it is fetched.
     pub fn fetch_next(&mut self) -> Option<(T::Item<'_, 's>, TargetSources<'_, 's, R, S, F>)> {
         // SAFETY: *One target*.
         let Next { target, item, first, rest } = unsafe { self.next_target()? };
