@@ -54,8 +54,8 @@ use core::any::{TypeId, type_name};
 /// An index of parents and children, the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is made at their first
 /// use, and kept from then on: a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of
 /// a pair of `ChildOf` by this crate, a rule of another relation about children, or an observer of pairs of `ChildOf` or of all
-/// relations. An app that uses other relations only does not pay for it. Before that, methods of `&World` read
-/// Bevy's components.
+/// relations. An app that uses only other relations has no such index. Before the index is made, methods of `&World`
+/// read Bevy's components.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RelationsPlugin;
 
@@ -175,8 +175,8 @@ pub trait AdoptRelationshipExt: Sized {
     /// Makes a Bevy relationship component take part as a relation: exclusive, `Despawn` on the despawn of a
     /// target if it is a linked spawn, and traversable unless it allows an entity to point to itself.
     ///
-    /// Writing the component shows as a pair at once, and inserting a pair writes the component. Further
-    /// fields of the component are the value of the pair.
+    /// A component that is written is a pair at once, and inserting a pair writes the component. Further fields of
+    /// the component are the value of the pair.
     ///
     /// ```
     /// use bevy_app::prelude::*;
@@ -266,7 +266,7 @@ impl AdoptRelationshipExt for App {
 ///
 /// In the book: [Expressions](crate::book::expressions).
 pub trait ComponentNameExt: Sized {
-    /// Lets expressions call a component by a name. It may have several; a name that several components have is
+    /// Names a component for expressions. A component may have several names; a name that several components have is
     /// an error where it is used.
     ///
     /// ```
@@ -284,8 +284,8 @@ pub trait ComponentNameExt: Sized {
     /// ```
     fn register_component_name<C: Component>(&mut self, name: impl Into<String>) -> &mut Self;
 
-    /// Lets expressions ask for a resource by its name alone: `Clock` then is `Clock($)`. The name is that of the
-    /// type, without its path, beside others that it has.
+    /// Lets expressions name a resource without `($)`: `Clock` then means `Clock($)`. The name is that of the type,
+    /// without its path, beside others that it has.
     ///
     /// ```
     /// use bevy_ecs::prelude::*;
@@ -352,9 +352,9 @@ pub trait AppRelationExt {
     /// If the traits of `R` are rejected.
     fn track_islands<R: Relation>(&mut self) -> &mut Self;
 
-    /// Has [`RowEntered`](live::RowEntered) and [`RowLeft`](live::RowLeft) triggered for rows of an expression, in
-    /// [`RelationsSystems::Monitors`]. See [`WorldRowEventExt::add_row_events`]. What the expression names is registered
-    /// before.
+    /// Triggers [`RowEntered`](live::RowEntered) and [`RowLeft`](live::RowLeft) for rows of an expression, in
+    /// [`RelationsSystems::Monitors`]. See [`WorldRowEventExt::add_row_events`]. Register what the expression names
+    /// first.
     ///
     /// # Panics
     /// If the expression cannot be compiled.

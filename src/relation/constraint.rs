@@ -232,15 +232,15 @@ impl fmt::Debug for EndConstraint {
     reflect(Clone, PartialEq, Hash, Debug, Default)
 )]
 pub enum OnMissing {
-    /// It is not inserted: an error. If a command has inserted it, or when the component goes, or comes, later, the
-    /// pair is removed, which is reported to Bevy's error handler. The default.
+    /// The insertion is an error. If a command has inserted the pair, or the component is removed, or inserted,
+    /// later, the pair is removed, which is reported to Bevy's error handler. The default.
     #[default]
     Refuse,
     /// The pair is inserted, and then the default of the component that is missing. The rest is as with `Refuse`. The
     /// default is made before anything changes; one that panics inserts nothing.
     Insert,
-    /// It is inserted, or stays, and that is reported to Bevy's error handler as a warning: once, and again when the
-    /// component has come, or gone, in between.
+    /// The pair is inserted, or stays, and Bevy's error handler gets a warning: once, and again if the component was
+    /// inserted, or removed, in between.
     Warn,
 }
 

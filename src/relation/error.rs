@@ -6,7 +6,7 @@ use bevy_ecs::entity::Entity;
 use core::fmt;
 use thiserror::Error;
 
-/// Relations of which each brings the next one along, in a [`TraitsError`].
+/// Relations, each with the next one as its companion, in a [`TraitsError`].
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -110,7 +110,7 @@ pub enum TraitsError {
         /// From the relation through companions back to it.
         path: RelationPath,
     },
-    /// The relation is just being registered, and an observer wanted a pair of it.
+    /// An observer used a pair of the relation while the relation was being registered.
     #[error("{relation} is being registered: it cannot have pairs before its traits are known")]
     Unsettled {
         /// The relation.

@@ -52,15 +52,15 @@ pub enum RelationStorage {
     /// A Bevy relationship is a component anyway and takes no storage.
     Table,
     /// As `Table`; and all sources of a target have a hidden component of their own, so that Bevy keeps them in tables of their own.
-    /// Choose it for few targets with many sources each (factions, teams, states): what asks for the sources of one target,
-    /// as `(R, target)` in an expression, [`PairQuery::of_target`](crate::PairQuery::of_target), then goes through whole tables. Data
-    /// from above, as [`Inherited`](crate::query::Inherited), [`Up`](crate::query::Up), [`SelfUp`](crate::query::SelfUp) and
-    /// `C(self|up R)` in expressions read it, is searched once for each table.
+    /// Choose it for few targets with many sources each (factions, teams, states): `(R, target)` in an expression and
+    /// [`PairQuery::of_target`](crate::PairQuery::of_target) then read whole tables. Data from above, as
+    /// [`Inherited`](crate::query::Inherited), [`Up`](crate::query::Up), [`SelfUp`](crate::query::SelfUp) and `C(self|up R)` in
+    /// expressions read it, is searched once for each table.
     ///
     /// Each first source of a target moves to a table of its own, as does a source that gets another target: that takes two
-    /// moves. A target that has lost its last source leaves its component to another. If the sources of a relation come to lie in
-    /// more than [1,024 archetypes](Self::MAX_ARCHETYPES), the components for targets are used no more: that is reported as a
-    /// warning, and the relation goes on as with `Table`.
+    /// moves. The component of a target that has lost its last source is reused for another target. If the sources of a relation
+    /// come to lie in more than [1,024 archetypes](Self::MAX_ARCHETYPES), the components for targets are used no more: that is
+    /// reported as a warning, and the relation goes on as with `Table`.
     ///
     /// For a relation of this crate, such as [`IsA`](super::IsA), the app chooses it before the first pair:
     ///

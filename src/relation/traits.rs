@@ -178,7 +178,7 @@ impl RelationTraits {
     flags! {
         /// One target per source: a new target replaces the old one.
         exclusive / is_exclusive: EXCLUSIVE;
-        /// As [`exclusive`](Self::exclusive). The name is kept because users of Flecs know it.
+        /// The same as [`exclusive`](Self::exclusive), under another name of Flecs.
         union / is_union: UNION | EXCLUSIVE;
         /// Inserting `(R, y)` on `x` inserts `(R, x)` on `y`; removal mirrors too.
         symmetric / is_symmetric: SYMMETRIC;
@@ -189,11 +189,11 @@ impl RelationTraits {
         reflexive / is_reflexive: REFLEXIVE;
         /// A pair that would close a cycle is refused.
         acyclic / is_acyclic: ACYCLIC;
-        /// The relation may be walked and followed upwards. Implies [`acyclic`](Self::acyclic).
+        /// Walks and terms such as `Up` can follow the relation. Implies [`acyclic`](Self::acyclic).
         traversable / is_traversable: TRAVERSABLE | ACYCLIC;
-        /// Pairs never hold data.
+        /// Pairs have no value, whatever the target is.
         tag / is_tag: TAG;
-        /// Nothing may have the pair ([`IsA`](super::IsA), this).
+        /// No entity may have the pair ([`IsA`](super::IsA), this entity).
         is_final / has_final: FINAL;
         /// Sources of a target keep insertion order and can be reordered.
         ordered / is_ordered: ORDERED;

@@ -29,8 +29,8 @@ use bevy_ecs::{
 pub trait WorldPairExt: super::sealed::Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
-    /// A tag pair that is there already stays as it is; the value of a data pair is replaced. Everything that
-    /// the relation's traits ask for happens too. Example: [inserting](WorldPairExt#inserting).
+    /// A tag pair that is there already stays as it is; the value of a data pair is replaced. The effects of the
+    /// relation's traits, such as companions, take place too. Example: [inserting](WorldPairExt#inserting).
     ///
     /// # Errors
     /// See [`InsertPairError`]. Nothing has changed then.
@@ -179,8 +179,8 @@ pub trait WorldPairExt: super::sealed::Sealed {
         pairs: impl IntoIterator<Item = (R, Entity)>,
     ) -> Result<(), InsertPairError>;
 
-    /// Gives every source of `from` the target `to` instead, all at once, and returns their number. That is 0 if `from`
-    /// is not alive; then there is no pair for which `to` is looked at.
+    /// Gives every source of `from` the target `to` instead, all at once, and returns their number. It is 0 if `from`
+    /// is not alive; then `to` is not checked.
     ///
     /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to`
     /// has, in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The
@@ -257,7 +257,8 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// [`on_last_source`](RelationTraits::on_last_source), with their dependents; of those, entities that do not depend
     /// on each other may come in another order. No entity and no pair is changed.
     ///
-    /// What observers and hooks would despawn is not listed, nor what goes by a Bevy relationship that takes no part.
+    /// What observers and hooks would despawn is not listed, nor what is despawned by a Bevy relationship that is not
+    /// adopted.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
@@ -327,7 +328,8 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     ///
     /// # Errors
-    /// If they contradict each other or what is known, or come too late; or a companion of a component cannot be made.
+    /// If they contradict each other or earlier traits, or come too late; or a companion of a component cannot be
+    /// made.
     fn set_traits(&mut self, entity: Entity, traits: RelationTraits) -> Result<(), TraitsError>;
 
     /// The entity that stands for the type `T`, made if there is none. For a relation type it is the relation.
@@ -440,7 +442,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
 
     /// Triggers events at entities when component `C` comes and goes above them along `R`: from now on
     /// [`InsertedAbove`](crate::event::InsertedAbove) and [`RemovedAbove`](crate::event::RemovedAbove) are triggered.
-    /// Another order of targets triggers neither. Nothing is paid for relations and components for which this was not called.
+    /// Another order of targets triggers neither. Relations and components for which this was not called cost nothing.
     /// Example: [events, observers and tracking](WorldPairExt#events-observers-and-tracking).
     ///
     /// # Panics
@@ -453,8 +455,8 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// A command is applied before those that follow it, which may insert what is missing. So a pair that a command
     /// inserts is there at once, and is checked by this: the relation's [`OnMissing`](crate::relation::OnMissing) says
     /// whether it is removed, gets the default of what its end lacks, or stays. What is removed or stays is reported to
-    /// Bevy's error handler, with the place in the source where the command was queued. Pairs that are gone by then are
-    /// not checked, and what components did in between has no bearing. The same holds for a Bevy relationship whose
+    /// Bevy's error handler, with the place in the source where the command was queued. Pairs that are removed by then
+    /// are not checked, and changes of components in between do not count. The same holds for a Bevy relationship whose
     /// component is inserted, and for the clone of a pair that is still to be checked.
     ///
     /// [`RelationsPlugin`](crate::RelationsPlugin) does this at the end of each frame, in
@@ -540,7 +542,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     ) -> Option<&V>;
 
     /// The value of a pair, to write. `None` as in [`pair_value`](Self::pair_value). It is marked as changed as a component is,
-    /// and `PairInserted` is not sent; see [`PairsMut`](crate::PairsMut), which is for systems.
+    /// and `PairInserted` is not triggered; see [`PairsMut`](crate::PairsMut), which is for systems.
     /// Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_value_mut<R: StoredRelation>(&mut self, source: Entity, target: Entity) -> Option<Mut<'_, R>>;
 
@@ -583,7 +585,7 @@ pub trait WorldPairExt: super::sealed::Sealed {
     /// Example: [ids, names and tags](WorldPairExt#ids-names-and-tags).
     fn get_entity_of<T: 'static>(&self) -> Option<Entity>;
 
-    /// What is known of a relation, a tag or a type entity, if anything is.
+    /// The traits of a relation, a tag or the entity of a type, if any are known.
     /// Example: [relations and traits](WorldPairExt#relations-and-traits).
     fn traits_of(&self, entity: Entity) -> Option<&RelationTraits>;
 

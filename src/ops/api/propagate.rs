@@ -65,16 +65,16 @@ use core::marker::PhantomData;
 pub struct InsertedAbove<R: TraversableRelation, C: Component> {
     /// The entity below.
     pub entity: Entity,
-    /// Whose component it sees.
+    /// The entity that has the component.
     pub holder: Entity,
     marker: PhantomData<fn() -> (R, C)>,
 }
 
-/// `On<RemovedAbove<R, C>>`: the nearest holder of `C` above an entity along `R` is about to go, or the way to it.
+/// `On<RemovedAbove<R, C>>`: the nearest `C` above an entity along `R`, or the path to it, is about to be removed.
 ///
-/// The other side of [`InsertedAbove`]. Both the component and the way are still there and readable. If there is
-/// another holder, `InsertedAbove` follows. The event is triggered more than once if several pairs on its way go at
-/// once, as they do when an entity on the way is despawned.
+/// The counterpart of [`InsertedAbove`]. Both the component and the path can still be read. If there is another
+/// holder, `InsertedAbove` follows. The event is triggered more than once if several pairs of the path are removed at
+/// once, as when an entity of the path is despawned.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -100,7 +100,7 @@ pub struct InsertedAbove<R: TraversableRelation, C: Component> {
 pub struct RemovedAbove<R: TraversableRelation, C: Component> {
     /// The entity below.
     pub entity: Entity,
-    /// Whose component it has seen so far.
+    /// The entity that has had the component so far.
     pub holder: Entity,
     marker: PhantomData<fn() -> (R, C)>,
 }

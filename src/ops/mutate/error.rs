@@ -233,7 +233,7 @@ pub enum InsertPairError {
         /// The pair.
         pair: PairName,
     },
-    /// The relation is acyclic.
+    /// The relation is acyclic, and the pair would close a cycle.
     #[error("{pair} would close the cycle {path}")]
     Cycle {
         /// The pair.
@@ -292,7 +292,7 @@ pub enum InsertPairError {
         /// The type of values of this pair.
         expected: &'static str,
     },
-    /// [`Relation::validate`](crate::Relation::validate) said no.
+    /// [`Relation::validate`](crate::Relation::validate) refused the value.
     #[error("{pair} was refused: {reason}")]
     Refused {
         /// The pair.
@@ -447,7 +447,7 @@ pub enum DespawnError {
         /// The entity.
         entity: EntityName,
     },
-    /// It, or something that would go with it, is in use, and the policy says to refuse.
+    /// It, or an entity that would be despawned with it, is in use under the policy `Refuse`.
     #[error(
         "{entity} cannot be despawned: {source_entity} has ({relation}, {target}), whose policy for its {role}, {used}, is `Refuse`"
     )]
@@ -456,7 +456,7 @@ pub enum DespawnError {
         entity: EntityName,
         /// The entity in use.
         used: EntityName,
-        /// As what it is in use.
+        /// Its role in the pair that uses it.
         role: PairRole,
         /// The relation of the pair that uses it.
         relation: RelationName,
