@@ -163,6 +163,11 @@ pub struct ValueTest {
 }
 
 /// How the value of a field is compared with a [`Literal`].
+///
+/// ```
+/// # use bevy_relations_syntax::ast::Comparator;
+/// assert_eq!(Comparator::LessOrEqual.sign(), "<=");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Comparator {
     /// `<`
@@ -205,6 +210,13 @@ impl Comparator {
 }
 
 /// What the value of a field is compared with. Numbers, text, characters and booleans of Rust convert into it.
+///
+/// ```
+/// # use bevy_relations_syntax::ast::Literal;
+/// assert_eq!(Literal::from(2.5), Literal::Number("2.5".into()));
+/// assert_eq!(Literal::from("Mars"), Literal::Text("Mars".into()));
+/// assert_eq!(Literal::from(true), Literal::Bool(true));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Literal {
     /// A decimal number, as it is written.

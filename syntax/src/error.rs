@@ -8,6 +8,12 @@ use alloc::{borrow::Cow, boxed::Box, format, string::String};
 use core::{fmt, ops::Range};
 
 /// What kind of mistake an [`ExprError`] is about.
+///
+/// ```
+/// # use bevy_relations_syntax::{error::ExprErrorKind, parse::parse};
+/// assert_eq!(parse("Ship,, Fuel").unwrap_err().kind(), ExprErrorKind::Syntax);
+/// assert_eq!(parse("Armor(up ChildOf 4..2)").unwrap_err().kind(), ExprErrorKind::Rule);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ExprErrorKind {
@@ -35,8 +41,9 @@ pub enum ExprErrorKind {
 /// ```
 /// # use bevy_relations_syntax::parse::parse;
 /// let error = parse("SpaceShip, (DockedTo, $)").unwrap_err();
-/// assert_eq!((error.line(), error.column()), (1, 23));
-/// assert_eq!(error.found(), "$");
+/// assert_eq!((error.line(), error.column(), error.range()), (1, 23, 22..23));
+/// assert_eq!((error.message(), error.found()), ("expected a variable name after `$`", "$"));
+/// assert_eq!((error.suggestion(), error.help()), (None, None));
 /// assert_eq!(
 ///     error.to_string(),
 ///     "1:23: expected a variable name after `$`, found `$`

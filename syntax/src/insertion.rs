@@ -92,8 +92,15 @@ pub struct NewField {
     pub value: NewValue,
 }
 
-/// Reads what an entity is to get. A term of the query language that only asks is no mistake in the text, but why it
-/// cannot be inserted takes its place.
+/// Reads the terms to insert on an entity. A term of the query language that cannot be inserted is no mistake in the text: in
+/// its place is the reason.
+///
+/// ```
+/// # use bevy_relations_syntax::insertion::parse_insertion;
+/// let terms = parse_insertion("Health(20), !Fighter")?;
+/// assert!(terms[0].is_ok() && terms[1].is_err());
+/// # Ok::<(), bevy_relations_syntax::error::ExprError>(())
+/// ```
 ///
 /// # Errors
 /// If the text does not follow the grammar, of an insertion or of a query, or is too long.

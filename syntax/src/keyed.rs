@@ -15,6 +15,11 @@ use core::fmt::{self, Display, Formatter};
 
 /// Reads a key as it stands in brackets.
 ///
+/// ```
+/// # use bevy_relations_syntax::parse::parse_key;
+/// assert!(parse_key("Head").is_ok() && parse_key("3").is_ok() && parse_key("Head, Hand").is_err());
+/// ```
+///
 /// # Errors
 /// If the text is anything else.
 pub fn parse_key(text: &str) -> Result<Key, ExprError> {

@@ -4,6 +4,12 @@ use alloc::{borrow::Cow, string::String};
 use core::fmt::{self, Write};
 
 /// The names of a path, from the first one. There is at least one, which may be empty.
+///
+/// ```
+/// # use bevy_relations_syntax::path::{join, steps};
+/// assert!(steps(r"Sol.Probe No\. 7").eq(["Sol", "Probe No. 7"]));
+/// assert_eq!(join(["Sol", "Probe No. 7"]), r"Sol.Probe No\. 7");
+/// ```
 pub fn steps(path: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let mut rest = Some(path);
     core::iter::from_fn(move || {
@@ -33,7 +39,7 @@ fn unescape(step: &str) -> String {
     name
 }
 
-/// A path of these names, such that [`steps`] reads them.
+/// The path of these names, as [`steps`] reads it.
 pub fn join<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut path = String::new();
     for (nth, name) in names.into_iter().enumerate() {

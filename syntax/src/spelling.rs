@@ -5,7 +5,13 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 /// Characters of a word that are shown, and of a line around the place of a mistake.
 pub(crate) const SHOWN: usize = 60;
 
-/// The text as a message shows it: what comes after its first characters is left out.
+/// The text as a message shows it: after 60 characters, the rest is left out.
+///
+/// ```
+/// # use bevy_relations_syntax::spelling::shorten;
+/// assert_eq!(shorten("Ship"), "Ship");
+/// assert_eq!(shorten(&"a".repeat(100)).chars().count(), 61); // with `…`
+/// ```
 pub fn shorten(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => text[..end].to_owned() + "…",
@@ -37,6 +43,13 @@ pub(crate) fn visible(text: &str) -> String {
 const OF_FLECS: [(&str, &str); 2] = [("Delete", "Despawn"), ("Panic", "Refuse")];
 
 /// The known name nearest to `name`, if one is near, or the one that stands for a word of Flecs.
+///
+/// ```
+/// # use bevy_relations_syntax::spelling::nearest;
+/// assert_eq!(nearest("exlusive", &["exclusive", "acyclic"]), Some("exclusive"));
+/// assert_eq!(nearest("Delete", &["Remove", "Despawn"]), Some("Despawn"));
+/// assert_eq!(nearest("likes", &["exclusive", "acyclic"]), None);
+/// ```
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = folded(name);
     let of_flecs = OF_FLECS.into_iter().find(|(word, _)| folded(word) == name);
@@ -68,7 +81,13 @@ fn folded(name: &str) -> Vec<char> {
 }
 
 /// Insertions, removals and replacements of a letter, and exchanges of two that follow each other, that turn `a` into
-/// `b` (Levenshtein's distance, as Damerau has extended it).
+/// `b`: the Damerau-Levenshtein distance (optimal string alignment).
+///
+/// ```
+/// # use bevy_relations_syntax::spelling::distance;
+/// let [a, b] = ["Erath", "Earth"].map(|word| word.chars().collect::<Vec<_>>());
+/// assert_eq!(distance(&a, &b), 1);
+/// ```
 pub fn distance(a: &[char], b: &[char]) -> usize {
     let mut above: Vec<usize> = (0..=b.len()).collect();
     let mut before = above.clone();
