@@ -17,7 +17,7 @@ Usage: explorer [OPTIONS] [APP]
 const APP_PORT: u16 = 15702;
 const PAGE_PORT: u16 = 15780;
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
     /// Where the app listens.
@@ -36,7 +36,15 @@ impl Default for Arguments {
 }
 
 impl Arguments {
-    /// Reads the arguments that follow the program's name. `None` if it is help that is asked for.
+    /// Reads the arguments that follow the program's name. `None` for `--help`.
+    ///
+    /// ```
+    /// # use bevy_relations_explorer::Arguments;
+    /// let arguments = Arguments::read(["--no-browser", "15700"].map(Into::into))?.expect("no `--help`");
+    /// assert!(!arguments.browser && arguments.app.port() == 15700);
+    /// assert_eq!(Arguments::read(["--help".into()]), Ok(None));
+    /// # Ok::<(), String>(())
+    /// ```
     ///
     /// # Errors
     /// Says what is wrong, in a sentence.

@@ -42,6 +42,17 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 type Body = BoxBody<Bytes, hyper::Error>;
 
 /// A server of the page, which listens from its creation on.
+///
+/// ```
+/// # use bevy_relations_explorer::Server;
+/// # use std::net::{Ipv4Addr, SocketAddr};
+/// let [any_port, app] = [0, 15702].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+/// let server = Server::bind(any_port, app)?;
+/// assert_ne!(server.address().port(), 0);
+/// println!("open {}", server.url());
+/// std::thread::spawn(move || server.run());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -60,7 +71,7 @@ impl Server {
         Ok(Self { listener, address, app })
     }
 
-    /// Where it listens: with the port that was found, if any was asked for by 0.
+    /// Where it listens. If port 0 was given, it has the port that was found.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -70,7 +81,7 @@ impl Server {
         format!("http://{}/", self.address)
     }
 
-    /// Answers requests, without an end.
+    /// Answers requests until the program ends.
     ///
     /// # Errors
     /// If the listener cannot be used.
