@@ -242,8 +242,8 @@ pub trait StoredRelation: Relation<Component = ()> {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not declared exclusive",
     label = "a source may have several targets",
-    note = "several pairs may share a source, so that its data can be written for one pair at a time only: use \
-            `iter_lending` or `for_each`",
+    note = "to visit sources with several targets, use `for_each` or `iter_lending` of a `PairQuery`, and \
+            `for_each_with_parents` of a `CascadeQuery`",
     note = "consider adding `#[relation(exclusive)]` to `{Self}` if a source has one target at most"
 )]
 pub trait ExclusiveRelation: Relation {}

@@ -177,7 +177,24 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
 ///
 /// A pair is no component: in a `Query`, read the targets with [`Targets`](crate::Targets), and filter by
 /// [`Related`](crate::Related). As a bundle to remove it has no components, so that `remove::<Pair<Likes>>()` does nothing:
-/// write `remove_pairs::<Likes>()`.
+/// write `remove_pairs::<Likes>()`. `insert_if_new` replaces the value of a pair that is there, as `insert` does.
+///
+/// It cannot be a field of a struct that derives `Bundle`: Bevy's derive takes components alone from its fields, and with
+/// `#[bundle(ignore_from_components)]` the pair is lost without a message. Return a tuple from a function instead:
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// # #[derive(Relation)]
+/// # struct Likes;
+/// fn person(name: &'static str, likes: Entity) -> impl Bundle {
+///     (Name::new(name), Pair(Likes, likes))
+/// }
+/// # let mut world = World::new();
+/// # let alice = world.spawn_empty().id();
+/// let bob = world.spawn(person("Bob", alice)).id();
+/// assert!(world.has_pair::<Likes>(bob, alice));
+/// ```
 #[derive(Clone, Copy)]
 pub struct Pair<R: Relation, T: PairTarget = Entity> {
     /// The relation, with the value that the pair is to carry.
@@ -286,7 +303,8 @@ impl<L: PairList> NoBundleEffect for PairsBundle<L> where L: PairIsNotForBatches
     label = "a pair in the place of a component",
     note = "in a query, write `Targets<R>` for `&Pair<R>`, `Related<R>` for `With<Pair<R>>`, and `Unrelated<R>` for \
             `Without<Pair<R>>`",
-    note = "of one entity, ask with `entity.has_pair::<R>(target)`, or read with `entity.targets::<R>()`"
+    note = "of one entity, ask with `entity.has_pair::<R>(target)`, or read with `entity.targets::<R>()`",
+    note = "`#[derive(Bundle)]` drops pairs in fields: return a tuple from a function, `-> impl Bundle`"
 )]
 pub trait PairIsNotAComponent<P> {}
 

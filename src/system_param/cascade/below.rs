@@ -13,7 +13,7 @@ use bevy_ecs::{
 
 impl<R, D, P, F, W> CascadeQuery<'_, '_, R, D, P, F, W>
 where
-    R: ExclusiveRelation + TraversableRelation,
+    R: TraversableRelation,
     D: IterQueryData + 'static,
     P: ReadOnlyQueryData + 'static,
     F: QueryFilter + 'static,
@@ -49,7 +49,9 @@ where
         &mut self,
         root: Entity,
         mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>),
-    ) {
+    ) where
+        R: ExclusiveRelation,
+    {
         self.update();
         if !self.context.world.entities().contains_spawned(root) {
             return;

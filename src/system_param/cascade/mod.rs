@@ -172,14 +172,17 @@ where
 
 impl<R, D, P, F, W> CascadeQuery<'_, '_, R, D, P, F, W>
 where
-    R: ExclusiveRelation + TraversableRelation,
+    R: TraversableRelation,
     D: IterQueryData + 'static,
     P: ReadOnlyQueryData + 'static,
     F: QueryFilter + 'static,
     W: QueryFilter + 'static,
 {
     /// Calls `visit` with the data of each entity and of its parent.
-    pub fn for_each(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>)) {
+    pub fn for_each(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>))
+    where
+        R: ExclusiveRelation,
+    {
         self.run(|_, _| VisitAll, &mut visit);
     }
 
@@ -212,7 +215,10 @@ where
     /// assert_eq!(world.run_system_cached(propagate).unwrap(), 1);
     /// assert_eq!(world.get::<Position>(turret).unwrap().0, 107.0);
     /// ```
-    pub fn for_each_changed(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>)) {
+    pub fn for_each_changed(&mut self, mut visit: impl FnMut(D::Item<'_, '_>, Option<P::Item<'_, '_>>))
+    where
+        R: ExclusiveRelation,
+    {
         // SAFETY: the state was brought up to date with the others, and its access declared.
         self.run(|context, state| Changed { watched: unsafe { context.cursor(state) } }, &mut visit);
     }

@@ -8,7 +8,7 @@ use bevy_ecs::query::{IterQueryData, QueryFilter, ReadOnlyQueryData};
 
 impl<R, D, P, F, W> CascadeQuery<'_, '_, R, D, P, F, W>
 where
-    R: ExclusiveRelation + TraversableRelation,
+    R: TraversableRelation,
     D: IterQueryData + 'static,
     P: ReadOnlyQueryData + 'static,
     F: QueryFilter + 'static,
@@ -38,7 +38,10 @@ where
     /// world.run_system_cached(propagate).unwrap();
     /// assert_eq!(world.get::<Position>(turret).unwrap().0, 105.0);
     /// ```
-    pub fn par_for_each(&mut self, visit: impl Fn(D::Item<'_, '_>, Option<P::Item<'_, '_>>) + Send + Sync) {
+    pub fn par_for_each(&mut self, visit: impl Fn(D::Item<'_, '_>, Option<P::Item<'_, '_>>) + Send + Sync)
+    where
+        R: ExclusiveRelation,
+    {
         #[cfg(feature = "multi_threaded")]
         if let Some(pool) = bevy_tasks::ComputeTaskPool::try_get()
             && pool.thread_num() > 1
