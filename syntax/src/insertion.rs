@@ -347,7 +347,7 @@ fn refusal(clauses: &[Clause]) -> Option<Box<Diagnostic>> {
         }
         [first, .., last] => {
             let span = first.span().to(last.span());
-            Some(Diagnostic::rule(span, "one of several cannot be inserted: write the one that is meant"))
+            Some(Diagnostic::rule(span, "`||` cannot be inserted: write one of the terms"))
         }
         [] => None,
     })
@@ -357,8 +357,10 @@ fn refusal_of_term(term: &Term) -> Option<Box<Diagnostic>> {
     let rule = |message| Some(Diagnostic::rule(term.span, message));
     match term.operator {
         Operator::And => {}
-        Operator::Not => return rule("what an entity must not have cannot be inserted"),
-        Operator::Optional => return rule("what an entity may have cannot be inserted: it gets it, or not"),
+        Operator::Not => return rule("`!` cannot be inserted: leave the term out"),
+        Operator::Optional => {
+            return rule("`?` cannot be inserted: write the term without it, or leave the term out");
+        }
         Operator::AndFrom | Operator::OrFrom | Operator::NotFrom => {
             return rule("the list of another entity cannot be inserted: write its components");
         }
@@ -398,29 +400,29 @@ fn refusal_of_parts(
 ) -> Option<Box<Diagnostic>> {
     let rule = |span, message| Some(Diagnostic::rule(span, message));
     if has_access {
-        return rule(term.span, "what the data is for is not said where it is inserted");
+        return rule(term.span, "an access modifier such as `[in]` cannot be inserted: leave it out");
     }
     if let Some(walk) = walks.first() {
-        return rule(walk.span, "nothing is looked for along a relation where it is inserted");
+        return rule(walk.span, "a traversal such as `up` cannot be inserted: name the entity itself");
     }
     for (id, is_target) in core::iter::once((first, false)).chain(target.map(|id| (id, true))) {
         match &id.kind {
             IdKind::Wildcard | IdKind::Any => {
-                return rule(id.span, "`*` and `_` name no entity that can be inserted");
+                return rule(id.span, "`*` and `_` cannot be inserted: name the entity");
             }
             IdKind::Variable(_) if is_target && id.kind.is_this() => {}
             IdKind::Variable(_) | IdKind::Lookup(..) => {
-                return rule(id.span, "a variable has no value where something is inserted");
+                return rule(id.span, "a variable cannot be inserted: name the entity");
             }
             IdKind::Path(_) | IdKind::Bits(_) | IdKind::Type(_) => {}
         }
     }
     match source {
-        None => rule(term.span, "this is on no entity: write it without parentheses"),
+        None => rule(term.span, "a term with `()` is about no entity: write it without parentheses"),
         Some(source) if !source.kind.is_this() => rule(
             source.span,
-            "a name in parentheses is a source, and only `$this` is allowed here; write a value in braces, the variant of an \
-                 enum in quotes",
+            "a name in parentheses is a source, and only `$this` is allowed here; write `,` between two terms, a value in \
+                 braces, the variant of an enum in quotes",
         ),
         Some(_) => None,
     }

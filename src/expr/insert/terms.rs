@@ -551,7 +551,10 @@ fn check_kind(world: &World, id: ComponentId, span: Span) -> BindResult<()> {
         return Err(Diagnostic::rule(span, message));
     }
     if info.required_components().iter_direct_ids().any(|required| required == IS_RESOURCE) {
-        return Err(Diagnostic::rule(span, "a resource is on no entity of yours"));
+        return Err(Diagnostic::rule(
+            span,
+            "a resource cannot be inserted by an expression: call `insert_resource`",
+        ));
     }
     if internal_components(WorldAccess::World(world)).contains(&id) {
         return Err(Diagnostic::rule(span, "this component is kept by relations themselves"));
