@@ -8,7 +8,8 @@ use crate::{ops::track_pair_changes, relation::Relation, store::PairTicks};
 use bevy_ecs::{change_detection::Tick, entity::Entity};
 use core::marker::PhantomData;
 
-/// Query filter: entities that have no pair `(R, *)`: the opposite of [`Related`](super::Related).
+/// Query filter: entities that have no pair `(R, *)`: the opposite of [`Related`](super::Related). Without another filter it also
+/// finds the entities of resources, observers, types and relations.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///

@@ -500,7 +500,8 @@ impl RelationTraits {
         self
     }
 
-    /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion.
+    /// Pairs of this run-time relation carry a value of type `T`, which must be given at insertion, unless `T` is registered for
+    /// reflection with `#[reflect(Default)]`.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;
