@@ -78,6 +78,11 @@ fn a_constant_target_outside_the_scope_of_its_relation_is_refused() {
         ],
     );
     refused_with(&mut world, &[("(Paint, Red)", 9, "Red", "has this name", Some("Colour.Red"))]);
+    #[derive(Relation)]
+    #[relation(one_of)]
+    struct Weather;
+    world.register_relation::<Weather>().unwrap();
+    refused(&mut world, &[("(Weather, Outside)", 11, "Outside", "not a child of `Weather`")]);
     refused_with(&mut world, &[(&format!("(Colour, {bits})"), 10, &bits, of_colour, None)]);
     for (text, rows) in [
         ("(Colour, Red)", 1),

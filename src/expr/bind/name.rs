@@ -136,11 +136,15 @@ impl Binder<'_> {
         )
     }
 
-    /// How the language writes an entity.
+    /// How the language writes an entity: by its path, the name of its relation or type, or `#bits`.
     pub(super) fn called(&self, entity: Entity) -> String {
-        match self.context.access().path_of(entity) {
+        let access = self.context.access();
+        match access.path_of(entity) {
             Some(path) => format!("`{}`", written(&path)),
-            None => format!("`#{}`", entity.to_bits()),
+            None => match access.store().and_then(|store| store.registry().name_of(entity).name) {
+                Some(name) => format!("`{name}`"),
+                None => format!("`#{}`", entity.to_bits()),
+            },
         }
     }
 
