@@ -20,6 +20,7 @@ use bevy_ecs::{
     hierarchy::ChildOf,
     world::World,
 };
+use smallvec::SmallVec;
 
 /// Makes instances by a [`Blueprint`].
 pub(super) struct Copier {
@@ -252,15 +253,37 @@ fn copied_target(
     (is_copied && !is_overridden()).then_some(to)
 }
 
-/// Whether an entity has a pair already, or has another one that would be replaced: by the pair, its mirror, or a companion.
+/// Whether an entity has a pair already, or one would be replaced: by the pair, its mirror, or what they have as companions.
+///
+/// # Complexity
+/// O(companions²).
 fn has_or_replaces(store: &PairStore, relation: RelationId, copy: Entity, to: Entity) -> bool {
-    let (entry, index) = (store.registry().entry(relation), store.relation(relation));
-    let replaces = |relation: RelationId| {
-        let (index, traits) = (store.relation(relation), &store.registry().entry(relation).traits);
-        let is_taken = index.has_any(copy) || (traits.is_symmetric() && index.has_any(to));
-        index.is_exclusive() && is_taken && !index.has(copy, to)
-    };
-    index.has(copy, to) || replaces(relation) || entry.with.iter().copied().any(replaces)
+    if store.relation(relation).has(copy, to) {
+        return true;
+    }
+    let first = StoredPair { source: copy, relation, target: to };
+    let mut pairs: SmallVec<[StoredPair; 4]> = SmallVec::from_slice(&[first]);
+    let mut next = 0;
+    while let Some(&pair) = pairs.get(next) {
+        next += 1;
+        let StoredPair { source, relation, target } = pair;
+        let (entry, index) = (store.registry().entry(relation), store.relation(relation));
+        if index.has(source, target) {
+            continue;
+        }
+        if index.is_exclusive() && index.has_any(source) {
+            return true;
+        }
+        let mirror =
+            entry.traits.is_symmetric().then_some(StoredPair { source: target, target: source, ..pair });
+        let companions = entry.with.iter().map(|&relation| StoredPair { relation, ..pair });
+        for pair in mirror.into_iter().chain(companions) {
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+    }
+    false
 }
 
 fn is_alive(world: &World, entity: Entity) -> bool {

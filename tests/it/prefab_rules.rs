@@ -232,6 +232,39 @@ fn an_instance_keeps_its_partner_and_what_a_companion_would_replace() {
 }
 
 #[test]
+fn companions_of_companions_and_of_mirrors_do_not_replace_own_pairs_either() {
+    #[derive(Relation)]
+    #[relation(exclusive)]
+    struct LivesIn;
+    #[derive(Relation)]
+    #[relation(with = LivesIn)]
+    struct Visits;
+    #[derive(Relation)]
+    #[relation(with = Visits)]
+    struct WorksIn;
+    #[derive(Relation)]
+    #[relation(symmetric, with = LivesIn)]
+    struct Joins;
+
+    let mut world = world_that_records_errors();
+    let [oslo, paris, coast] = spawn(&mut world);
+    let clerk = world.spawn((Prefab, Pair(WorksIn, oslo))).id();
+    let own = world.spawn((Pair(LivesIn, paris), Pair(IsA, clerk))).id();
+    assert!(world.pairs::<LivesIn>().targets(own).eq([paris]));
+    assert!(!world.pairs::<WorksIn>().has_any(own));
+    let other = world.instantiate(clerk).unwrap();
+    assert!(world.has_pair::<WorksIn>(other, oslo) && world.has_pair::<LivesIn>(other, oslo));
+
+    // The mirror has companions of its own, on an entity that is no part of the prefab.
+    let bridge = world.spawn((Prefab, Pair(Joins, oslo))).id();
+    world.insert_pair(oslo, LivesIn, coast).unwrap();
+    let other = world.instantiate(bridge).unwrap();
+    assert!(world.pairs::<LivesIn>().targets(oslo).eq([coast]));
+    assert!(!world.pairs::<Joins>().has_any(other));
+    check(&world);
+}
+
+#[test]
 fn companions_come_from_the_nearest_that_has_them() {
     use bevy_ecs::reflect::AppTypeRegistry;
     use bevy_reflect::{Reflect, std_traits::ReflectDefault};
