@@ -453,6 +453,19 @@ fn adopting_twice_is_fine_with_the_same_traits_and_an_error_with_others() {
 }
 
 #[test]
+fn a_relationship_adopted_with_more_traits_is_named_as_any_other() {
+    let mut world = world_that_records_errors();
+    world.adopt_relationship_with::<CrewOf>(RelationTraits::new().transitive()).unwrap();
+    let crew_of = world.entity_of::<CrewOf>();
+    assert_eq!(CrewOf::register(&mut world), Ok(crew_of));
+    let serves = world.spawn_relation("Serves", RelationTraits::new().with::<CrewOf>()).unwrap();
+    let [cook, ship] = entities(&mut world);
+    world.insert_pair_by_id(cook, (serves, ship)).unwrap();
+    assert_eq!(world.get::<CrewOf>(cook).map(Relationship::get), Some(ship));
+    assert_agrees::<CrewOf>(&mut world);
+}
+
+#[test]
 fn traits_that_contradict_what_the_relationship_is_are_refused() {
     let mut world = world_that_records_errors();
     let policy = CleanupPolicy::Despawn;

@@ -67,7 +67,11 @@ impl<C: Relationship> Relation for C {
     }
 
     fn register(world: &mut World) -> Result<Entity, TraitsError> {
-        adopt::<C>(world, C::traits())
+        // It may have been adopted with more traits.
+        match fetch::store(world).and_then(|store| store.registry().of_type::<C>()) {
+            Some(_) => Ok(entity_of_type(world, type_ref::<C>())),
+            None => adopt::<C>(world, C::traits()),
+        }
     }
 
     fn value_in<'a>(component: <Self::Component as QueryData>::Item<'a, '_>) -> Option<&'a Self> {
