@@ -322,6 +322,16 @@ impl Registry {
         self.by_entity.get(&entity).copied()
     }
 
+    /// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not made
+    /// inheritable.
+    pub(crate) fn is_final(&self, entity: Entity) -> bool {
+        match self.of_entity(entity).map(|id| self.entry(id)) {
+            Some(entry) if entry.traits.has_final() => true,
+            Some(entry) if entry.type_id.is_some() || entry.traits.is_inheritable() => false,
+            _ => self.is_type(entity),
+        }
+    }
+
     /// What instances get of a component or of the pairs of a relation type.
     pub(crate) fn instantiate_rule(&self, type_id: TypeId) -> OnInstantiate {
         self.of_type_id(type_id)

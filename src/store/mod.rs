@@ -66,7 +66,7 @@ pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 pub(crate) use values_mut::ValuesMut;
 
 use crate::{
-    id::RelationId,
+    id::{RelationId, StoredPair},
     relation::{
         BUILT_INS, CHILD_OF, CleanupPolicy, ColumnRef, Registry, RelationEntry, RelationTraits, TypeRef,
         UpdateMirror,
@@ -108,8 +108,8 @@ pub(crate) struct PairStore {
     observers: ObserverState,
     /// Some relation refuses the despawn of its targets.
     targets_refuse: bool,
-    /// The source of a pair kept in a component whose value is being replaced.
-    replacing: Option<Entity>,
+    /// See [`set_writing`](Self::set_writing).
+    writing: Option<(StoredPair, bool)>,
     /// The columns with values that were removed and are still to be dropped.
     removed: SmallVec<[ColumnRef; 1]>,
     /// They are not to be dropped yet.
@@ -362,15 +362,20 @@ impl PairStore {
         self.keeps_removed = keep;
     }
 
-    /// Notes the source of a pair kept in a component whose value is being replaced.
-    pub(crate) fn set_replacing(&mut self, source: Option<Entity>) {
-        self.replacing = source;
+    /// Notes the pair whose component is being written by a plan, and whether the pair stays and only its value is replaced.
+    pub(crate) fn set_writing(&mut self, writing: Option<(StoredPair, bool)>) {
+        self.writing = writing;
     }
 
     /// Whether the component that keeps the pair of `source` is being replaced by another with the same target.
     #[inline]
     pub(crate) fn is_replacing(&self, source: Entity) -> bool {
-        self.replacing == Some(source)
+        self.writing.is_some_and(|(pair, replaced)| replaced && pair.source == source)
+    }
+
+    /// Whether the component of a new pair is being written by a plan, which has the companions of the pair, too.
+    pub(crate) fn is_planned(&self, pair: StoredPair) -> bool {
+        self.writing == Some((pair, false))
     }
 
     /// The number of rows that pairs may name in the column of a type.

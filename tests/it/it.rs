@@ -2,6 +2,7 @@
 
 mod acting;
 mod adoption;
+mod adoption_companions;
 mod adoption_despawn;
 mod aliasing;
 mod any_pairs;

@@ -395,13 +395,10 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
         }
         None => {}
     }
-    if let Err(error) = check_rules(world, pair) {
-        world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
-            if world.get::<C>(source).is_some_and(|component| component.get() == target) {
-                world.entity_mut(source).remove::<C>();
-            }
-            Err(to_bevy(error))
-        });
+    // The plan has them otherwise, unless they are not to be inserted.
+    let has_companions = fetch::store(world).is_some_and(|store| !store.is_planned(pair));
+    if let Err(error) = check_rules(world, pair, has_companions) {
+        world.commands().queue(move |world: &mut World| refuse::<C>(world, source, target, error));
         return;
     }
     let tick = world.change_tick();
@@ -409,21 +406,36 @@ fn import_by_rules<C: Relationship>(world: &mut DeferredWorld<'_>, pair: StoredP
     let is_broken = fetch::store(world)
         .is_some_and(|store| broken_constraints(world, store, pair, EndCheck::Now).next().is_some());
     let Some(store) = fetch::deferred_store(world) else { return };
+    store.set_writing(None);
     PairWriter::new(store).insert(pair, None, tick);
     if is_broken {
         store.note_unchecked(pair, None);
     }
-    let with = &store.registry().entry(relation).with;
-    let companions: Vec<Entity> = with.iter().map(|&with| store.registry().entry(with).entity).collect();
+    let with = store.registry().entry(relation).with.iter().filter(|_| has_companions);
+    let companions: Vec<Entity> = with.map(|&with| store.registry().entry(with).entity).collect();
     if is_new && event::is_observed(world, PairEvent::Inserted, pair) {
         event::trigger(world, PairChange::Inserted { replaced: false }, pair);
     }
     for companion in companions {
         world.commands().queue(move |world: &mut World| -> Result<(), BevyError> {
             let pair = insert::resolve_pair(world, source, (companion, target).into()).map_err(to_bevy)?;
-            insert::insert(world, pair, None, EndCheck::Later(None)).map_err(to_bevy)
+            insert::insert(world, pair, None, EndCheck::Later(None))
+                .or_else(|error| refuse::<C>(world, source, target, error))
         });
     }
+}
+
+/// Removes the component of a pair that is refused, unless it says something else by now.
+fn refuse<C: Relationship>(
+    world: &mut World,
+    source: Entity,
+    target: Entity,
+    error: InsertPairError,
+) -> Result<(), BevyError> {
+    if world.get::<C>(source).is_some_and(|component| component.get() == target) {
+        world.entity_mut(source).remove::<C>();
+    }
+    Err(to_bevy(error))
 }
 
 /// The component has another value for the same target.
@@ -431,7 +443,7 @@ fn replaced(world: &mut DeferredWorld<'_>, pair: StoredPair) {
     let tick = world.change_tick();
     let Some(store) = fetch::deferred_store(world) else { return };
     if store.is_replacing(pair.source) {
-        store.set_replacing(None);
+        store.set_writing(None);
         PairWriter::new(store).replace(pair, None, tick);
         if event::is_observed(world, PairEvent::Inserted, pair) {
             event::trigger(world, PairChange::Inserted { replaced: true }, pair);

@@ -204,28 +204,28 @@ fn apply_adopted(
     insertion: Insertion,
     given: Option<&mut GivenValue<'_>>,
 ) {
-    let StoredPair { source, target, .. } = insertion.pair;
-    let replacing = Replacing::new(world, insertion.replaced.then_some(source));
-    (adopted.insert)(replacing.0, source, target, take_given(insertion.value, given));
+    let Insertion { pair, value, replaced, .. } = insertion;
+    let writing = Writing::new(world, pair, replaced);
+    (adopted.insert)(writing.0, pair.source, pair.target, take_given(value, given));
 }
 
-/// Shows the observers of the component that the pair stays and gets another value, until the first of them has seen
-/// the new value; or until a panic.
-struct Replacing<'w>(&'w mut World);
+/// Shows the observers of the component that the pair was planned, and whether it stays and gets another value, until the first of
+/// them has seen the component; or until a panic.
+struct Writing<'w>(&'w mut World);
 
-impl<'w> Replacing<'w> {
-    fn new(world: &'w mut World, source: Option<Entity>) -> Self {
+impl<'w> Writing<'w> {
+    fn new(world: &'w mut World, pair: StoredPair, replaced: bool) -> Self {
         if let Some(store) = fetch::store_mut(world) {
-            store.set_replacing(source);
+            store.set_writing(Some((pair, replaced)));
         }
         Self(world)
     }
 }
 
-impl Drop for Replacing<'_> {
+impl Drop for Writing<'_> {
     fn drop(&mut self) {
         if let Some(store) = fetch::store_mut(self.0) {
-            store.set_replacing(None);
+            store.set_writing(None);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
     observed::{insert_observed, insert_observed_value},
-    plan::{GivenValue, MAX_ROUNDS, attempted, is_final, make_values, plan},
+    plan::{GivenValue, MAX_ROUNDS, attempted, make_values, plan},
     ready::{mark_ends, prepare},
     tag,
     writer::{FastPath, PairWriter},
@@ -280,7 +280,7 @@ pub(crate) fn insert_bare_base(
     let is_allowed = |world: &World| {
         let store = fetch::store(world);
         store.is_some_and(|store| {
-            store.relation(IS_A).allows(FastPathFlags::INSERT_BASE) && !is_final(store, base)
+            store.relation(IS_A).allows(FastPathFlags::INSERT_BASE) && !store.registry().is_final(base)
         })
     };
     let mut bare = Bare::begin(world, source, base);

@@ -324,32 +324,28 @@ fn validate(
         .map_err(|reason| InsertPairError::Refused { pair: attempted(world, store, pair), reason })
 }
 
-/// Checks the rules for a pair whose ends are alive, without its value.
+/// Checks the rules for a pair whose ends are alive, without its value, and for its companions if it `has_companions`.
 ///
 /// # Errors
 /// The first rule that is broken.
-pub(in crate::ops) fn check_rules(world: &World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(in crate::ops) fn check_rules(
+    world: &World,
+    pair: StoredPair,
+    has_companions: bool,
+) -> Result<(), InsertPairError> {
     let Some(store) = fetch::store(world) else { return Ok(()) };
-    Planner::new(world, store, EndCheck::Now).rules(pair)
+    let mut planner = Planner::new(world, store, EndCheck::Later(None));
+    planner.rules(pair)?;
+    if has_companions {
+        planner.add_companions(pair);
+    }
+    planner.finish().map(drop)
 }
 
 /// The names of a pair, for an error.
 pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
     let relation = store.registry().entry(pair.relation).entity;
     AttemptedPair::new(world, store, pair.source, relation, pair.target)
-}
-
-/// Whether nothing may inherit from `entity`: it is declared so, or it stands for a component and was not made
-/// inheritable.
-pub(super) fn is_final(store: &PairStore, entity: Entity) -> bool {
-    let registry = store.registry();
-    let traits =
-        registry.of_entity(entity).map(|id| (&registry.entry(id).traits, registry.entry(id).type_id));
-    match traits {
-        Some((traits, _)) if traits.has_final() => true,
-        Some((traits, type_id)) if type_id.is_some() || traits.is_inheritable() => false,
-        _ => registry.is_type(entity),
-    }
 }
 
 impl<'a> Planner<'a> {
@@ -468,7 +464,7 @@ impl<'a> Planner<'a> {
     fn rules(&self, pair: StoredPair) -> Result<(), InsertPairError> {
         let entry = self.store.registry().entry(pair.relation);
         let error = || attempted(self.world, self.store, pair);
-        if pair.relation == IS_A && is_final(self.store, pair.target) {
+        if pair.relation == IS_A && self.store.registry().is_final(pair.target) {
             return Err(InsertPairError::Final { pair: error() });
         }
         // What is copied may contain such an instance, which was made when that was allowed, and ends.
