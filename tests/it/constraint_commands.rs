@@ -378,3 +378,30 @@ fn a_companion_is_removed_alone_and_both_directions_of_a_symmetric_pair_together
     assert_eq!(check(&mut world, 0), [""; 0]);
     assert!(world.has_pair::<Knows>(a, b) && world.has_pair::<Knows>(b, a));
 }
+
+#[test]
+fn a_companion_is_checked_later_however_often_its_relation_was_used() {
+    let mut world = world_that_records_errors();
+    for way in 0..6 {
+        let [ann, ben, rome] = spawn(&mut world);
+        // Ends that take part already, and others.
+        if way >= 3 {
+            world.insert_pair(rome, Knows, rome).unwrap_err();
+            world.insert_tag(ann, rome).unwrap();
+        }
+        let works_in = world.entity_of::<WorksIn>();
+        let mut commands = world.commands();
+        match way % 3 {
+            0 => _ = commands.entity(ann).insert_pair(WorksIn, rome),
+            1 => _ = commands.entity(ann).insert_pair_by_id((works_in, rome)),
+            _ => commands.insert_pair_batch([(ann, WorksIn, rome), (ben, WorksIn, rome)]),
+        }
+        commands.entity(ann).insert(Person);
+        commands.entity(rome).insert(City);
+        world.flush();
+        assert!(world.has_pair::<LivesIn>(ann, rome), "{way}");
+        // Ben is no person.
+        assert_eq!(check(&mut world, usize::from(way % 3 == 2)).len(), usize::from(way % 3 == 2));
+        assert!(world.has_pair::<WorksIn>(ann, rome) && world.has_pair::<LivesIn>(ann, rome));
+    }
+}

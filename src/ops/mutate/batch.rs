@@ -45,9 +45,9 @@ fn insert_numbered<R: Relation>(
         let inserted = next.and_then(|(relation, (number, (source, value, target), why))| {
             let pair = StoredPair { source, relation, target };
             let inserted = match why {
-                FastPath::NotReady => insert_when_ready(world, pair),
-                FastPath::Observed => insert_observed(world, pair, insert_when_ready),
-                FastPath::WithComponents => insert_with_components(world, pair),
+                FastPath::NotReady => insert_when_ready(world, pair, ends),
+                FastPath::Observed => insert_observed(world, pair, ends, insert_when_ready),
+                FastPath::WithComponents => insert_with_components(world, pair, ends),
                 FastPath::Constrained => insert_constrained(world, pair, ends),
                 _ if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
                 _ => insert_slot(world, pair, &mut Some(value), ends),

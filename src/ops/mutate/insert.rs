@@ -71,7 +71,7 @@ fn insert_typed_tag<R: Relation>(
         if R::IN_TABLE {
             let inserted = match PairWriter::new(store).try_insert_in_table(pair, tick) {
                 FastPath::Done => Ok(()),
-                FastPath::NotReady => insert_when_ready(world, pair),
+                FastPath::NotReady => insert_when_ready(world, pair, ends),
                 FastPath::Observed
                 | FastPath::WithComponents
                 | FastPath::Together
@@ -83,10 +83,10 @@ fn insert_typed_tag<R: Relation>(
         }
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
-            FastPath::NotReady => return insert_when_ready(world, pair),
-            FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
-            FastPath::WithComponents => return insert_with_components(world, pair),
-            FastPath::Together => return insert_together(world, pair),
+            FastPath::NotReady => return insert_when_ready(world, pair, ends),
+            FastPath::Observed => return insert_observed(world, pair, ends, insert_when_ready),
+            FastPath::WithComponents => return insert_with_components(world, pair, ends),
+            FastPath::Together => return insert_together(world, pair, ends),
             FastPath::Constrained => return insert_constrained(world, pair, ends),
             FastPath::Declined => {}
         }
@@ -255,10 +255,10 @@ pub(crate) fn insert(
     } else if let Some(store) = fetch::store_mut(world) {
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
-            FastPath::NotReady => return insert_when_ready(world, pair),
-            FastPath::Observed => return insert_observed(world, pair, insert_when_ready),
-            FastPath::WithComponents => return insert_with_components(world, pair),
-            FastPath::Together => return insert_together(world, pair),
+            FastPath::NotReady => return insert_when_ready(world, pair, ends),
+            FastPath::Observed => return insert_observed(world, pair, ends, insert_when_ready),
+            FastPath::WithComponents => return insert_with_components(world, pair, ends),
+            FastPath::Together => return insert_together(world, pair, ends),
             FastPath::Constrained => return insert_constrained(world, pair, ends),
             FastPath::Declined => {}
         }
@@ -289,7 +289,7 @@ pub(crate) fn insert_bare_base(
         mark_ends(world, pair)?;
         // That runs users' code.
         if is_allowed(world) {
-            return insert_observed(world, pair, insert_by_rules);
+            return insert_observed(world, pair, EndCheck::Now, insert_by_rules);
         }
     }
     insert(world, pair, None, EndCheck::Now)
@@ -319,7 +319,11 @@ pub(in crate::ops) fn insert_for_clone(
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a
 /// cycle. The components of a source in tables may still have to be written.
 #[inline(never)]
-pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(super) fn insert_when_ready(
+    world: &mut World,
+    pair: StoredPair,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
     if mark_ends(world, pair)? {
         let tick = world.change_tick();
         let Some(store) = fetch::store_mut(world) else {
@@ -328,25 +332,29 @@ pub(super) fn insert_when_ready(world: &mut World, pair: StoredPair) -> Result<(
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
             FastPath::Observed => {
-                return insert_observed(world, pair, insert_by_rules);
+                return insert_observed(world, pair, ends, insert_by_rules);
             }
             FastPath::WithComponents => {
                 if PairWriter::new(store).try_insert_in_table(pair, tick) == FastPath::Done {
                     return Ok(());
                 }
             }
-            FastPath::Together => return insert_together(world, pair),
+            FastPath::Together => return insert_together(world, pair, ends),
             FastPath::Constrained | FastPath::NotReady | FastPath::Declined => {}
         }
     }
-    insert_by_rules(world, pair)
+    insert_by_rules(world, pair, ends)
 }
 
 /// Inserts a pair for which the fast path was [`FastPath::WithComponents`], and has the components of its source written.
 #[inline(never)]
-pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(super) fn insert_with_components(
+    world: &mut World,
+    pair: StoredPair,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
     if !try_when_marked(world, pair, |store, tick| PairWriter::new(store).try_insert_in_table(pair, tick))? {
-        return insert_by_rules(world, pair);
+        return insert_by_rules(world, pair, ends);
     }
     write_stale(world);
     Ok(())
@@ -354,11 +362,15 @@ pub(super) fn insert_with_components(world: &mut World, pair: StoredPair) -> Res
 
 /// Inserts a pair for which the fast path was [`FastPath::Together`].
 #[inline(never)]
-pub(super) fn insert_together(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
+pub(super) fn insert_together(
+    world: &mut World,
+    pair: StoredPair,
+    ends: EndCheck<'_>,
+) -> Result<(), InsertPairError> {
     match try_when_marked(world, pair, |store, tick| PairWriter::new(store).try_insert_together(pair, tick))?
     {
         true => Ok(()),
-        false => insert_by_rules(world, pair),
+        false => insert_by_rules(world, pair, ends),
     }
 }
 
@@ -409,8 +421,8 @@ fn try_when_marked_if(
 }
 
 /// Inserts a pair by the rules: plans, applies the plan, triggers events.
-fn insert_by_rules(world: &mut World, pair: StoredPair) -> Result<(), InsertPairError> {
-    insert_by_plan(world, pair, None, EndCheck::Now)
+fn insert_by_rules(world: &mut World, pair: StoredPair, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
+    insert_by_plan(world, pair, None, ends)
 }
 
 fn insert_by_plan(

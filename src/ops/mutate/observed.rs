@@ -1,6 +1,7 @@
 //! Inserting pairs that only observers keep from the fast path.
 
 use super::{
+    ends::EndCheck,
     error::{InsertPairError, store_removed},
     event::{self, PairChange, PairEvent, Removal},
     remove::{Completion, trigger_removed},
@@ -15,11 +16,12 @@ use bevy_ecs::world::{DeferredWorld, World};
 pub(super) fn insert_observed(
     world: &mut World,
     pair: StoredPair,
-    otherwise: fn(&mut World, StoredPair) -> Result<(), InsertPairError>,
+    ends: EndCheck<'_>,
+    otherwise: fn(&mut World, StoredPair, EndCheck<'_>) -> Result<(), InsertPairError>,
 ) -> Result<(), InsertPairError> {
     let writer = fetch::store_mut(world).map(PairWriter::new);
     let Some(kind) = writer.and_then(|writer| writer.insertion_kind(pair)) else {
-        return otherwise(world, pair);
+        return otherwise(world, pair, ends);
     };
     if kind == InsertionKind::Existing {
         return Ok(());
