@@ -78,9 +78,10 @@ struct BecomePart;
 
 impl ObserveEntity for BecomePart {
     fn run(world: &mut DeferredWorld<'_>, child: Entity) {
-        if is_unmarked_part(world, child) {
+        if prefab_above(world, child).is_some() {
             world.commands().queue(move |world: &mut World| {
-                if is_unmarked_part(world, child)
+                // A pair that is refused is not there, and its component is about to go.
+                if prefab_above(world, child).is_some_and(|prefab| world.has_pair::<ChildOf>(child, prefab))
                     && let Ok(mut child) = world.get_entity_mut(child)
                 {
                     child.insert(Prefab);
@@ -90,9 +91,10 @@ impl ObserveEntity for BecomePart {
     }
 }
 
-fn is_unmarked_part(world: &World, child: Entity) -> bool {
-    let parent = world.get::<ChildOf>(child).map(ChildOf::parent);
-    parent.is_some_and(|parent| world.get::<Prefab>(parent).is_some()) && world.get::<Prefab>(child).is_none()
+/// The parent of an entity, if it is a prefab and the entity is none.
+fn prefab_above(world: &World, child: Entity) -> Option<Entity> {
+    let parent = world.get::<ChildOf>(child).map(ChildOf::parent)?;
+    (world.get::<Prefab>(parent).is_some() && world.get::<Prefab>(child).is_none()).then_some(parent)
 }
 
 /// Makes everything below a prefab one. Below a child that is one already, that was done when it became one.

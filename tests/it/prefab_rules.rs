@@ -5,11 +5,12 @@
 //! own pairs of an instance that an inherited pair, its mirror or its companion would replace.
 
 use crate::{
-    common::{spawn, world_that_records_errors},
+    common::{spawn, take_reported_errors, world_that_records_errors},
     prefabs::{Health, Likes, check, children, set_rule},
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
 use bevy_relations::{
+    expr::PairExpr,
     prefab::{Prefab, SlotOf, WorldPrefabExt},
     prelude::*,
     relation::OnInstantiate,
@@ -330,6 +331,30 @@ fn what_is_copied_first_may_be_despawned_or_changed_by_observers() {
             let next = world.instantiate(variant).unwrap();
             assert!(world.get::<Health>(next) == Some(&Health(100)) && children(&world, next).len() == 1);
         }
-        crate::common::take_reported_errors();
+        take_reported_errors();
+    }
+}
+
+#[test]
+fn an_entity_whose_parent_is_refused_does_not_become_a_part_of_a_prefab() {
+    // The order of observers depends on their entities.
+    for others in 0..16 {
+        let mut world = world_that_records_errors();
+        world.spawn_batch((0..others).map(|_| ()));
+        let child_of = world.entity_of::<ChildOf>();
+        world.spawn(Pair(Likes, child_of));
+        let prefab = world.spawn(Prefab).id();
+        let part = world.spawn(ChildOf(prefab)).id();
+        let ship = world.spawn_empty().id();
+        // From here on the pairs of `ChildOf` are checked.
+        assert_eq!(
+            PairExpr::parse("(ChildOf, _)").unwrap().compile(&mut world).unwrap().count(&world),
+            Ok(0)
+        );
+        world.entity_mut(prefab).insert(ChildOf(ship));
+        world.entity_mut(ship).insert(ChildOf(part));
+        assert!(!world.entity(ship).contains::<ChildOf>() && !world.entity(ship).contains::<Prefab>());
+        assert_eq!(take_reported_errors().len(), 1);
+        check(&world);
     }
 }
