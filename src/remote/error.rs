@@ -12,8 +12,30 @@ use std::{
 
 /// Codes of errors beside those of `bevy_remote`.
 ///
-/// Of these are used `INVALID_PARAMS` for what is malformed, and `ENTITY_NOT_FOUND` for an entity that is dead or was
-/// never there.
+/// Of the latter, the methods use `INVALID_PARAMS` for malformed requests, and `ENTITY_NOT_FOUND` for an entity that is dead or
+/// was never there.
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, remote::{INSERT_METHOD, RelationsRemotePlugin, error_codes}};
+/// use bevy_remote::{BrpMessage, BrpSender, RemotePlugin};
+/// use serde_json::json;
+///
+/// # let mut app = App::new();
+/// # app.add_plugins((RelationsPlugin, RemotePlugin::default(), RelationsRemotePlugin::default()));
+/// # app.finish();
+/// # app.update();
+/// app.world_mut().spawn_relation("PartOf", RelationTraits::new().acyclic())?;
+/// app.world_mut().spawn(Name::new("Kite"));
+///
+/// let (sender, answer) = async_channel::bounded(1);
+/// let params = Some(json!({ "source": "Kite", "relation": "PartOf", "target": "Kite" }));
+/// app.world().resource::<BrpSender>().try_send(BrpMessage { method: INSERT_METHOD.into(), params, sender })?;
+/// app.update();
+/// assert_eq!(answer.try_recv()?.unwrap_err().code, error_codes::REFUSED);
+/// # Ok::<(), BevyError>(())
+/// ```
 pub mod error_codes {
     /// A pair is refused by the rules of its relation, or by its value.
     pub const REFUSED: i16 = -23601;

@@ -21,10 +21,49 @@ use std::{
 };
 
 /// The method that lists relations, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// use bevy_relations::{prelude::*, remote::*};
+/// use bevy_remote::{RemoteMethods, RemotePlugin};
+///
+/// let mut app = App::new();
+/// app.add_plugins((RelationsPlugin, RemotePlugin::default(), RelationsRemotePlugin::default()));
+/// # app.finish();
+/// # app.update();
+/// let known = app.world().resource::<RemoteMethods>().methods();
+/// for method in [LIST_METHOD, PAIRS_METHOD, EXPLAIN_METHOD, WATCH_METHOD, INSERT_METHOD, REMOVE_METHOD, CHILDREN_METHOD, SEARCH_METHOD] {
+///     assert!(known.iter().any(|known| known == method));
+/// }
+/// ```
 pub const LIST_METHOD: &str = "relations.list";
 /// The method for the pairs of an entity, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const PAIRS_METHOD: &str = "relations.pairs";
 /// The method for rows of an expression, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
+///
+/// A request from within the app, as a transport makes it:
+///
+/// ```
+/// # use bevy_app::prelude::*;
+/// # use bevy_ecs::prelude::*;
+/// use bevy_relations::{prelude::*, remote::{QUERY_METHOD, RelationsRemotePlugin}};
+/// use bevy_remote::{BrpMessage, BrpSender, RemotePlugin};
+/// use serde_json::json;
+///
+/// # let mut app = App::new();
+/// # app.add_plugins((RelationsPlugin, RemotePlugin::default(), RelationsRemotePlugin::default()));
+/// # app.finish();
+/// # app.update();
+/// let fleet = app.world_mut().spawn(Name::new("Fleet")).id();
+/// app.world_mut().spawn((Name::new("Kite"), ChildOf(fleet)));
+///
+/// let (sender, answer) = async_channel::bounded(1);
+/// let params = Some(json!({ "expr": "(ChildOf, Fleet)" }));
+/// app.world().resource::<BrpSender>().try_send(BrpMessage { method: QUERY_METHOD.into(), params, sender })?;
+/// app.update();
+/// assert_eq!(answer.try_recv()?.unwrap()["rows"][0]["this"], "Fleet.Kite");
+/// # Ok::<(), BevyError>(())
+/// ```
 pub const QUERY_METHOD: &str = "relations.query";
 /// The method for the plan of an expression, added by [`RelationsRemotePlugin`](super::RelationsRemotePlugin).
 pub const EXPLAIN_METHOD: &str = "relations.explain";

@@ -101,7 +101,7 @@ impl ExprError {
         &self.0.found
     }
 
-    /// What is wrong, in a sentence. For [`ExprErrorKind::Syntax`], what is expected there.
+    /// What is wrong: for [`ExprErrorKind::Syntax`], what was expected.
     pub fn message(&self) -> &str {
         &self.0.message
     }
