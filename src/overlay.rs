@@ -65,6 +65,8 @@ use core::any::TypeId;
 ///
 /// let mut app = App::new();
 /// # app.add_plugins((bevy_app::TaskPoolPlugin::default(), bevy_asset::AssetPlugin::default()));
+/// # // One of the systems of `GizmoPlugin` needs meshes where Bevy is built with them.
+/// # app.insert_resource(bevy_ecs::error::FallbackErrorHandler(bevy_ecs::error::ignore));
 /// app.add_plugins((GizmoPlugin, RelationsPlugin, RelationsOverlayPlugin)); // `DefaultPlugins` has the first
 /// app.world_mut().resource_mut::<RelationsOverlay>().show::<DockedTo>(Color::WHITE);
 /// let port = app.world_mut().spawn(GlobalTransform::from_xyz(3.0, 0.0, 0.0)).id();
