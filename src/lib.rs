@@ -87,7 +87,9 @@ pub mod book {
 
 /// Bundles with pairs. [`pairs!`](crate::pairs) and [`sources!`](crate::sources) make them.
 pub mod bundle {
-    pub use crate::ops::{BundleList, Pair, PairList, PairTarget, PairsBundle, SourcesBundle, TypeTarget};
+    pub use crate::ops::{
+        BundleList, Pair, PairList, PairTarget, PairsBundle, Participant, SourcesBundle, TypeTarget,
+    };
 }
 
 /// Events of pairs, and events that travel along a relation.

@@ -51,10 +51,10 @@ use crate::{
 #[cfg(feature = "bevy_reflect")]
 use bevy_ecs::component::Mutable;
 use bevy_ecs::{
-    component::ComponentId,
+    component::{Component, ComponentId},
     ptr::Ptr,
     resource::Resource,
-    world::{DeferredWorld, World, unsafe_world_cell::UnsafeWorldCell},
+    world::{DeferredWorld, EntityWorldMut, World, unsafe_world_cell::UnsafeWorldCell},
 };
 use core::{
     any::TypeId,
@@ -85,11 +85,17 @@ pub(crate) unsafe fn resource_by_id(world: UnsafeWorldCell<'_>, component: Compo
 /// A pointer to the resource of a type, whose component id was `found` last.
 #[inline]
 fn find_resource<'w>(world: &'w World, type_id: TypeId, found: &AtomicUsize) -> Option<Ptr<'w>> {
-    let component = ComponentId::new(found.load(Ordering::Relaxed));
-    let is_right = world.components().get_info(component).is_some_and(|info| info.type_id() == Some(type_id));
-    let component = if is_right { component } else { search(world, type_id, found)? };
+    let component = component_id(world, type_id, found)?;
     let entity = world.resource_entities().get(component)?;
     world.storages().sparse_sets.get(component)?.get(entity)
+}
+
+/// The id of a component type, which was `found` last.
+#[inline]
+fn component_id(world: &World, type_id: TypeId, found: &AtomicUsize) -> Option<ComponentId> {
+    let component = ComponentId::new(found.load(Ordering::Relaxed));
+    let is_right = world.components().get_info(component).is_some_and(|info| info.type_id() == Some(type_id));
+    if is_right { Some(component) } else { search(world, type_id, found) }
 }
 
 #[cold]
@@ -155,6 +161,13 @@ pub(crate) fn store_and_values<R: Relation>(world: &mut World) -> Option<(&mut P
 pub(crate) fn deferred_store<'a>(world: &'a mut DeferredWorld<'_>) -> Option<&'a mut PairStore> {
     // SAFETY: as in `store_mut`; a deferred world may change resources.
     find(world).map(|store| unsafe { store.assert_unique().deref_mut() })
+}
+
+/// Whether an entity has a component whose id was `found` last, in fewer steps than Bevy takes.
+#[inline]
+pub(crate) fn has_component<C: Component>(entity: &EntityWorldMut<'_>, found: &AtomicUsize) -> bool {
+    component_id(entity.world(), TypeId::of::<C>(), found)
+        .is_some_and(|component| entity.contains_id(component))
 }
 
 /// A resource whose component id was `found` last, in whichever world.

@@ -65,7 +65,7 @@ pub(crate) use register::entity::{
     InternalEntity, TypeEntity, entity_of_type, entity_of_type_id, internal_markers, relation_id_of,
     unlisted_markers,
 };
-pub(crate) use register::participant::Participant;
+pub use register::participant::Participant;
 pub(crate) use register::relation::{make_relation, relation_id, unregister_relation};
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use register::report::report_warning;

@@ -6,7 +6,7 @@ use crate::{
     common::{take_reported_errors, world_that_records_errors},
 };
 use bevy_ecs::{entity::EntityCloner, prelude::*, world::DeferredWorld};
-use bevy_relations::{prelude::*, relation::Wildcard};
+use bevy_relations::{bundle::Participant, prelude::*, relation::Wildcard};
 
 #[derive(Relation)]
 struct Likes;
@@ -67,7 +67,7 @@ fn check(world: &mut World, doing: &str) {
 pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<Entity>) -> String {
     let (a, b, c) = (random.pick(entities), random.pick(entities), random.pick(entities));
     let run_time = entities[0];
-    let kind = random.below(44);
+    let kind = random.below(46);
     match kind {
         0..=2 => _ = world.insert_pair(a, Likes, b),
         3 => _ = world.insert_pair(a, Weighs(7), b),
@@ -127,6 +127,8 @@ pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<En
             assert!(world.despawn(relation));
         }
         42 => world.maintain_pairs(),
+        43 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<Participant>().id()),
+        44 => _ = world.get_entity_mut(a).map(|mut e| e.insert(Participant).id()),
         _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
     }
     world.flush();
@@ -144,7 +146,17 @@ pub(crate) fn step(world: &mut World, random: &mut Random, entities: &mut Vec<En
 
 /// A world that knows the relations, with some entities.
 pub(crate) fn beginning() -> (World, Vec<Entity>) {
+    beginning_in(world_that_records_errors())
+}
+
+/// The same, where entities are spawned with the marker of participants.
+fn beginning_marked() -> (World, Vec<Entity>) {
     let mut world = world_that_records_errors();
+    world.register_required_components::<Plain, Participant>();
+    beginning_in(world)
+}
+
+fn beginning_in(mut world: World) -> (World, Vec<Entity>) {
     world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
     world.register_relation::<Loves>().unwrap();
     let entities = (0..8).map(|_| world.spawn(Plain).id()).collect();
@@ -152,7 +164,7 @@ pub(crate) fn beginning() -> (World, Vec<Entity>) {
 }
 
 fn storm(observed: bool, seed: u64, steps: usize) {
-    let (mut world, mut entities) = beginning();
+    let (mut world, mut entities) = if seed % 2 == 0 { beginning() } else { beginning_marked() };
     if observed {
         let readable = |world: &World, source: Entity, relation: Entity, target: Entity| {
             let pairs = world.pairs_by_id(relation);

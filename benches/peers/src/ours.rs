@@ -13,6 +13,7 @@ use bevy_ecs::{
     world::{CommandQueue, World},
 };
 use bevy_relations::{
+    bundle::Participant,
     expr::{CompiledExpr, PairExpr},
     prelude::*,
 };
@@ -137,6 +138,11 @@ impl<R: Relation + Default> Ours<R> {
                 world.spawn_relation("R", RelationTraits::new()).expect("the traits are right");
             }
         })
+    }
+
+    /// Its sources are spawned with the marker of participants.
+    pub(crate) fn required(way: Way) -> Self {
+        Self::in_world(way, |world| world.register_required_components::<Position, Participant>())
     }
 
     /// Observes the insertion of pairs of a relation.

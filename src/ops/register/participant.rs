@@ -5,14 +5,42 @@ use alloc::vec::Vec;
 use bevy_ecs::{
     component::ComponentId,
     entity::Entity,
-    world::{DeferredWorld, World},
+    world::{DeferredWorld, EntityWorldMut, World},
 };
+use core::sync::atomic::AtomicUsize;
 
-/// The hidden marker of an entity that takes part in pairs; its hooks start cleanup.
+/// The marker of an entity that takes part in pairs, as source or target; its hooks start cleanup.
 ///
-/// It is inserted with the first pair and stays until despawn: adding and removing it with every pair would
-/// cost several times what the pair costs. Sparse-set storage, so that it moves no entity between tables.
-pub(crate) struct Participant;
+/// It is inserted with the entity's first pair and stays until despawn: adding and removing it with every pair would
+/// cost several times what the pair costs. Its storage is a sparse set, so that it moves no entity between tables.
+///
+/// A program need not name it. Entities that will have pairs can be spawned with it: their first pair then moves them to no
+/// other archetype, and spawning with a pair takes a fifth less time (the book has figures in
+/// [Performance](crate::book::performance)).
+///
+/// ```
+/// # use bevy_ecs::prelude::*;
+/// # use bevy_relations::prelude::*;
+/// use bevy_relations::bundle::Participant;
+///
+/// #[derive(Relation)]
+/// struct DockedTo;
+///
+/// #[derive(Component)]
+/// #[require(Participant)]
+/// struct Ship;
+///
+/// # let mut world = World::new();
+/// # let station = world.spawn_empty().id();
+/// let ship = world.spawn((Ship, Pair(DockedTo, station))).id();
+/// assert!(world.has_pair::<DockedTo>(ship, station));
+/// ```
+///
+/// An entity with the marker need not have a pair: it may have had one, or have come with it. To ask for pairs, use
+/// [`Related`](crate::Related). If it is removed from an entity that has pairs, it is put back and the pairs stay. From an entity
+/// that has no other component, this removes the pairs as well, as `clear` does.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Participant;
 
 /// What follows from the life of a participant. The floor `lifecycle` implements it, beside the hooks of the component.
 pub(in crate::ops) trait ParticipantLifecycle {
@@ -53,13 +81,24 @@ pub(in crate::ops) fn mark(world: &mut World, entity: Entity) -> bool {
 
 /// Inserts the marker into an entity that is alive. It may have come with it.
 pub(super) fn insert_marker(world: &mut World, entity: Entity) {
-    world.entity_mut(entity).insert_if_new(Participant);
+    let mut participant = world.entity_mut(entity);
+    if !has_marker(&participant) {
+        participant.insert(Participant);
+    }
+}
+
+/// Whether an entity has the marker, noted in the store or not.
+#[inline]
+pub(in crate::ops) fn has_marker(entity: &EntityWorldMut<'_>) -> bool {
+    /// The component id of the marker, as found last.
+    static MARKER: AtomicUsize = AtomicUsize::new(0);
+    fetch::has_component::<Participant>(entity, &MARKER)
 }
 
 /// Notes that `entity` came with the marker, if it still has it.
 pub(in crate::ops) fn note_marker(world: &mut World, entity: Entity) -> bool {
     let marker = world.component_id::<Participant>();
-    let marked = marker.is_some_and(|marker| has_marker(world, marker, entity));
+    let marked = marker.is_some_and(|marker| is_marked(world, marker, entity));
     if marked && let Some(store) = store_without_former(world, entity) {
         store.participants_mut().set_marked(entity, true);
     }
@@ -76,7 +115,7 @@ pub(in crate::ops) fn note_markers(world: &mut World, entities: &[Entity]) {
         return;
     }
     let marked: Vec<Entity> =
-        entities.iter().copied().filter(|&entity| has_marker(world, marker, entity)).collect();
+        entities.iter().copied().filter(|&entity| is_marked(world, marker, entity)).collect();
     if let Some(store) = fetch::store_mut(world) {
         for entity in marked {
             store.participants_mut().set_marked(entity, true);
@@ -84,7 +123,7 @@ pub(in crate::ops) fn note_markers(world: &mut World, entities: &[Entity]) {
     }
 }
 
-fn has_marker(world: &World, marker: ComponentId, entity: Entity) -> bool {
+fn is_marked(world: &World, marker: ComponentId, entity: Entity) -> bool {
     world.get_entity(entity).is_ok_and(|entity| entity.contains_id(marker))
 }
 

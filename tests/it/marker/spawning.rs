@@ -1,6 +1,7 @@
 //! Entities that are spawned with pairs, and that an observer despawns or clears before they are there.
 
 use super::*;
+use bevy_relations::bundle::Participant;
 
 #[test]
 fn a_batch_whose_entities_an_observer_despawns_or_clears_leaves_no_pair_of_the_dead() {
@@ -83,4 +84,73 @@ fn a_bundle_with_pairs_whose_entity_an_observer_despawns_or_clears_leaves_no_pai
         world.despawn(alice);
         no_ghosts(&mut world);
     }
+}
+
+#[derive(Component, Clone, Default)]
+#[require(Participant)]
+struct Dock;
+
+#[test]
+fn the_first_pair_of_an_entity_that_came_with_the_marker_moves_it_to_no_other_archetype() {
+    let mut world = world_that_records_errors();
+    let [alice] = entities(&mut world);
+    let alone = world.spawn(Dock).id();
+    let archetype = |world: &World, entity: Entity| world.entity(entity).archetype().id();
+    let expected = archetype(&world, alone);
+    let mut spawned = vec![
+        world.spawn((Dock, Pair(Likes, alice))).id(),
+        world.spawn((Dock, pairs![(Holds, alice), (Likes, alone)])).id(),
+        world.spawn((Dock, Pair(Eats { grams: 1 }, alice))).id(),
+        world.spawn((Dock, sources![Likes: Dock])).id(),
+    ];
+    spawned.extend(world.spawn_batch_with_pair([(Dock, Likes, alice), (Dock, Likes, alone)]));
+    let later = world.spawn(Dock).id();
+    world.insert_pair(later, Likes, alice).unwrap();
+    world.commands().spawn((Dock, Pair(Likes, later)));
+    world.flush();
+    spawned.extend([alone, later]);
+    for &entity in &spawned {
+        assert_eq!(archetype(&world, entity), expected);
+    }
+    no_ghosts(&mut world);
+    // It is a participant as any other: each despawn ends its pairs.
+    for entity in spawned {
+        world.despawn(entity);
+        no_ghosts(&mut world);
+    }
+    assert_eq!(world.pairs::<Likes>().len(), 0);
+    assert_eq!(take_reported_errors().len(), 0);
+}
+
+#[test]
+fn a_marker_without_pairs_is_cloned_removed_and_despawned_like_any_component() {
+    let mut world = world_that_records_errors();
+    let [alice] = entities(&mut world);
+    let alone = world.spawn(Dock).id();
+    let clone = world.entity_mut(alone).clone_and_spawn();
+    let stripped = world.spawn(Dock).remove::<Participant>().id();
+    let cleared = world.spawn(Dock).id();
+    world.entity_mut(cleared).clear();
+    let inserted = world.spawn(Participant).insert(Participant).id();
+    assert!(!world.entity(stripped).contains::<Participant>(), "it has no pairs");
+    for entity in [alone, clone, stripped, cleared, inserted] {
+        assert!(!world.has_pair::<Likes>(entity, alice));
+        world.insert_pair(entity, Likes, alice).unwrap();
+        no_ghosts(&mut world);
+        let is_all_it_has = world.entity(entity).archetype().component_count() == 1;
+        world.entity_mut(entity).remove::<Participant>();
+        // Nothing is left of it without the marker, as if it had been cleared.
+        assert_eq!(world.has_pair::<Likes>(entity, alice), !is_all_it_has);
+        no_ghosts(&mut world);
+        world.remove_pairs::<Likes>(entity);
+        world.despawn(entity);
+        no_ghosts(&mut world);
+    }
+    // Before relations are used in the world at all.
+    let mut world = World::new();
+    let first = world.spawn(Dock).id();
+    world.spawn((Dock, Pair(Likes, first)));
+    world.despawn(first);
+    assert_eq!(world.pairs::<Likes>().len(), 0);
+    no_ghosts(&mut world);
 }

@@ -12,7 +12,7 @@ use bevy_ecs::{
     relationship::{Relationship, RelationshipTarget},
     world::DeferredWorld,
 };
-use bevy_relations::{error::PairInvariantError, prelude::*, relation::Wildcard};
+use bevy_relations::{bundle::Participant, error::PairInvariantError, prelude::*, relation::Wildcard};
 use core::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
@@ -169,7 +169,7 @@ struct Operation {
 }
 
 /// Kinds of operations, in [`Operation::run`].
-const KINDS: usize = 77;
+const KINDS: usize = 79;
 
 impl Operation {
     fn new(mischief: &mut Mischief, subject: Option<Entity>) -> Self {
@@ -280,6 +280,8 @@ impl Operation {
                 _ = world.get_entity_mut(a).map(|mut e| e.remove_by_ids(&hidden).id());
             }
             76 => _ = world.get_entity_mut(a).map(|mut e| e.take::<Plain>()),
+            77 => _ = world.get_entity_mut(a).map(|mut e| e.remove::<Participant>().id()),
+            78 => _ = world.get_entity_mut(a).map(|mut e| e.insert(Participant).id()),
             _ => _ = world.get_entity_mut(a).map(|mut e| e.despawn_children().id()),
         }
         world.flush();
@@ -443,6 +445,9 @@ pub(super) fn play(seed: u64, steps: usize) -> Result<(), String> {
     LINKED_CLONE.set(false);
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut world = world_that_records_errors();
+    if seed.is_multiple_of(2) {
+        world.register_required_components::<Plain, Participant>();
+    }
     world.adopt_relationship::<ChildOf>().adopt_relationship::<CrewOf>();
     let mut readers = Readers::new(&mut world);
     readers.add_exclusive::<ChildOf>(&mut world)?;

@@ -41,7 +41,11 @@ fn workload(id: &'static str, size: usize, way: Way, [flecs, bevy]: [f64; 2]) ->
         spawn("by hand", size, move || Bevy::<LikesByHand>::new(way)),
         spawn("ours", size, move || Ours::<Likes>::new(way)).goal("flecs", flecs).goal("bevy", bevy),
     ];
-    Workload { id, size, elements: size * repeats(size), contestants }
+    let mut workload = Workload { id, size, elements: size * repeats(size), contestants };
+    if way != Way::Batch {
+        workload.contestants.push(spawn("ours required", size, move || Ours::<Likes>::required(way)));
+    }
+    workload
 }
 
 /// A hundred sources per target, up to a thousand targets; despawned, newest first, between rounds.
