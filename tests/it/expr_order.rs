@@ -35,7 +35,7 @@ fn clubs(seed: u64, terms: &str) -> (World, Vec<Entity>, CompiledExpr) {
     let mut world = World::new();
     let member_of = world.register_relation::<MemberOf>().unwrap();
     world.entity_mut(member_of).insert(Name::new("MemberOf"));
-    world.register_component::<Armed>();
+    world.register_component_name::<Rank>("Rank").register_component::<Armed>();
     let clubs: Vec<Entity> = (0..5).map(|_| world.spawn_empty().id()).collect();
     for _ in 0..60 {
         let mut member = world.spawn(Armed);
@@ -235,6 +235,7 @@ fn rows_in_order_of_depth_are_sorted_within_a_depth_but_not_grouped() {
     assert_eq!(these(&mut expr, &world), [root, upper[0], upper[1], lower[0], lower[1]]);
     expr.order_by::<Rank>(Rank::cmp);
     assert_eq!(these(&mut expr, &world), [root, upper[1], upper[0], lower[1], lower[0]]);
+    parts_are_those_of_the_whole(&mut expr, &world, 0);
     assert!(expr.explain(&world).unwrap().ends_with("  sort by depth, ascending\n  sort\n"));
     assert_eq!(expr.group_by::<MountedOn>().err(), Some(ExprRunError::GroupsWithCascade));
     expr.clear_order();
@@ -248,4 +249,50 @@ fn a_run_that_takes_too_many_steps_ends_though_its_rows_are_sorted() {
     assert_eq!(expr.for_each(&world, |_| {}), Err(ExprRunError::StepLimit { limit: 3 }));
     expr.set_step_limit(None);
     assert!(!these(&mut expr, &world).is_empty());
+}
+
+/// All rows at once, and as far as they are asked for: the first one, and pages from every offset.
+fn parts_are_those_of_the_whole(expr: &mut CompiledExpr, world: &World, seed: u64) {
+    let row = |row: Row<'_>| (row.this(), row.get::<Rank>(1).copied(), row.var("club"));
+    let mut all = Vec::new();
+    expr.for_each(world, |found| all.push(row(found))).unwrap();
+    assert_eq!(expr.first(world).unwrap().map(row), all.first().copied(), "seed {seed}");
+    for offset in [0, 1, all.len() / 2, all.len().saturating_sub(1), all.len(), all.len() + 3] {
+        for limit in [0, 1, 2, all.len() / 2, usize::MAX] {
+            let mut page = Vec::new();
+            let next = expr.page(world, offset, limit, |found| page.push(row(found))).unwrap();
+            let (start, end) = (offset.min(all.len()), offset.saturating_add(limit).min(all.len()));
+            assert_eq!(page, all[start..end.max(start)], "{limit} from {offset}, seed {seed}");
+            assert_eq!(next.is_some(), offset < all.len() && end < all.len(), "{limit} from {offset}");
+            if let Some(next) = next {
+                page.clear();
+                expr.page(world, next, usize::MAX, |found| page.push(row(found))).unwrap();
+                assert_eq!(page, all[end..], "after {limit} from {offset}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_row_and_pages_are_the_same_as_those_of_all_rows_in_each_order() {
+    for seed in 0..20 {
+        let (world, _, mut expr) = clubs(seed, ", ?Rank, (MemberOf, $club)");
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        // Many rows compare equal.
+        expr.order_by::<Rank>(Rank::cmp);
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        expr.order_by::<Rank>(|_, _| core::cmp::Ordering::Equal);
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        expr.order_by_entity();
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        expr.order_by_fn(|a, b| b.var("club").cmp(&a.var("club")));
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        expr.group_by::<MemberOf>().unwrap();
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+        expr.clear_order();
+        parts_are_those_of_the_whole(&mut expr, &world, seed);
+    }
+    let (world, _, mut expr) = clubs(20, ", Rank, !(MemberOf, *), (MemberOf, $club)");
+    expr.order_by_entity();
+    parts_are_those_of_the_whole(&mut expr, &world, 20);
 }

@@ -244,9 +244,18 @@ impl CompiledExpr {
 
     /// Starts a run of which the rows are wanted.
     pub(crate) fn start_rows(&mut self, access: WorldAccess<'_>) -> Result<(), ExprRunError> {
+        self.start_first_rows(access, usize::MAX)
+    }
+
+    /// [`start_rows`](Self::start_rows) of which no more than so many are wanted.
+    pub(super) fn start_first_rows(
+        &mut self,
+        access: WorldAccess<'_>,
+        count: usize,
+    ) -> Result<(), ExprRunError> {
         self.check_order(access)?;
         self.executor.start(access, Output::Rows)?;
-        self.sorted.restart(self.executor.plan().depths.is_some() || self.order.is_wanted());
+        self.sorted.restart(self.executor.plan().depths.is_some() || self.order.is_wanted(), count);
         Ok(())
     }
 
@@ -360,7 +369,7 @@ impl CompiledExpr {
         &'a mut self,
         access: WorldAccess<'a>,
     ) -> Result<Option<Row<'a>>, ExprRunError> {
-        self.start_rows(access)?;
+        self.start_first_rows(access, 1)?;
         Ok(if self.next_batch(access)? { Some(Row::new(self, 0, access)) } else { None })
     }
 
@@ -392,8 +401,8 @@ impl<'a> UnsortedRows<'a> {
     }
 }
 
-/// Puts numbers of rows in order.
-pub(super) type Sort = Box<dyn Fn(UnsortedRows<'_>, &mut [u32]) + Send + Sync>;
+/// Puts numbers of rows in order, which ascend before. Only the first of them, so many, need to be in order.
+pub(super) type Sort = Box<dyn Fn(UnsortedRows<'_>, &mut [u32], usize) + Send + Sync>;
 /// The group of a row.
 pub(super) type GroupOf = Box<dyn Fn(Row<'_>) -> u64 + Send + Sync>;
 
@@ -492,6 +501,8 @@ impl RowOrder {
 pub(super) struct Sorted {
     /// Whether rows are collected in this run.
     pub(super) is_used: bool,
+    /// How many rows are wanted.
+    first: usize,
     done: bool,
     found: Batch,
     rows: Batch,
@@ -504,8 +515,9 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub(super) fn restart(&mut self, is_used: bool) {
+    pub(super) fn restart(&mut self, is_used: bool, first: usize) {
         self.is_used = is_used;
+        self.first = first;
         self.done = false;
         self.found.clear();
         self.rows.clear();
@@ -532,7 +544,11 @@ impl Sorted {
         let RowOrder { sort, group, .. } = wanted;
         let all = UnsortedRows { executor, batch: found, access };
         if let Some(sort) = sort {
-            sort(all, order);
+            // Groups and depths put other rows first.
+            let is_final = group.is_none() && executor.plan().depths.is_none();
+            let first = if is_final { self.first } else { usize::MAX };
+            sort(all, order, first);
+            order.truncate(first);
         }
         rows.clear();
         if let Some((kind, group)) = group {

@@ -19,7 +19,8 @@ use core::{cmp::Ordering, fmt, ops::Range};
 /// # Order
 ///
 /// Rows come as they are found, unless one of these methods sets an order. Each run then collects and sorts all rows
-/// before it returns the first one. Rows that compare equal stay in the order in which they were found.
+/// before it returns the first one; [`first`](Self::first) and [`page`](Self::page) collect all rows, and sort those that they
+/// return. Rows that compare equal stay in the order in which they were found.
 impl CompiledExpr {
     /// Sorts rows by a component of `$this`. Those without it come first. With `cascade`, rows are sorted within a
     /// depth.
@@ -46,14 +47,15 @@ impl CompiledExpr {
         &mut self,
         compare: impl Fn(&T, &T) -> Ordering + Send + Sync + 'static,
     ) -> &mut Self {
-        self.set_sort(move |found, order| {
+        self.set_sort(move |found, order, first| {
             let read = found.access.reader::<T>();
             let value = |&row: &u32| found.row(row).this().and_then(&read);
             let mut values: Vec<_> = order.iter().map(|row| (value(row), *row)).collect();
-            values.sort_by(|(a, _), (b, _)| match (a, b) {
+            let by_value = |(a, _): &(Option<&T>, u32), (b, _): &(Option<&T>, u32)| match (a, b) {
                 (Some(a), Some(b)) => compare(a, b),
                 _ => a.is_some().cmp(&b.is_some()),
-            });
+            };
+            sort_first(&mut values, first, |&(_, row)| row, by_value);
             order.iter_mut().zip(values).for_each(|(to, (_, row))| *to = row);
         })
     }
@@ -78,7 +80,10 @@ impl CompiledExpr {
     /// # Ok::<(), BevyError>(())
     /// ```
     pub fn order_by_entity(&mut self) -> &mut Self {
-        self.set_sort(|found, order| order.sort_by_key(|&row| found.row(row).this().map(ascending)))
+        self.set_sort(|found, order, first| {
+            let key = |row: u32| found.row(row).this().map(ascending);
+            sort_first(order, first, |&row| row, |&a, &b| key(a).cmp(&key(b)));
+        })
     }
 
     /// Sorts rows with a function that compares rows, for example by variables or shared fields.
@@ -111,10 +116,15 @@ impl CompiledExpr {
         &mut self,
         compare: impl Fn(Row<'_>, Row<'_>) -> Ordering + Send + Sync + 'static,
     ) -> &mut Self {
-        self.set_sort(move |found, order| order.sort_by(|&a, &b| compare(found.row(a), found.row(b))))
+        self.set_sort(move |found, order, first| {
+            sort_first(order, first, |&row| row, |&a, &b| compare(found.row(a), found.row(b)));
+        })
     }
 
-    fn set_sort(&mut self, sort: impl Fn(UnsortedRows<'_>, &mut [u32]) + Send + Sync + 'static) -> &mut Self {
+    fn set_sort(
+        &mut self,
+        sort: impl Fn(UnsortedRows<'_>, &mut [u32], usize) + Send + Sync + 'static,
+    ) -> &mut Self {
         self.order_mut().sort = Some(Box::new(sort));
         self
     }
@@ -429,4 +439,21 @@ impl fmt::Debug for RowGroup<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RowGroup").field("id", &self.id).field("rows", &self.rows.len()).finish()
     }
+}
+
+/// Sorts rows that were found in the order of their numbers, up to the `first` so many. Those that compare equal stay in that
+/// order.
+fn sort_first<T>(
+    rows: &mut [T],
+    first: usize,
+    number: impl Fn(&T) -> u32,
+    compare: impl Fn(&T, &T) -> Ordering,
+) {
+    if first >= rows.len() {
+        rows.sort_by(compare);
+        return;
+    }
+    let compare = |a: &T, b: &T| compare(a, b).then_with(|| number(a).cmp(&number(b)));
+    rows.select_nth_unstable_by(first, compare);
+    rows[..first].sort_unstable_by(compare);
 }

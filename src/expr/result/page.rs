@@ -162,7 +162,7 @@ impl CompiledExpr {
     /// if the rows before the cursor have changed.
     ///
     /// # Complexity
-    /// The rows before the page are found again: a run up to the end of the page. With an order, a whole run.
+    /// The rows before the page are found again: a run up to the end of the page. With an order, a whole run, in which the rows up to the end of the page are sorted.
     pub fn page(
         &mut self,
         world: &World,
@@ -201,7 +201,8 @@ impl CompiledExpr {
             PageStart::Cursor(_) => return Err(PageError::OtherExpression),
         };
         let changed = PageError::Changed { rows: skipped };
-        self.start_rows(access)?;
+        // One more shows whether there is another page.
+        self.start_first_rows(access, skipped.saturating_add(limit).saturating_add(1))?;
         let (mut rows, mut digest) = (0, expr);
         while self.next_batch(access)? {
             for row in 0..self.batch().len {
