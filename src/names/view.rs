@@ -70,7 +70,9 @@ impl<'w> Source<'w, '_> {
     ) -> ControlFlow<T> {
         match (parent, self) {
             (Some(parent), _) => {
-                let children = self.children(parent).iter();
+                // Bevy may leave entities in the list that are no children any more.
+                let children =
+                    self.children(parent).iter().filter(|&&child| self.parent(child) == Some(parent));
                 let mut named = children.filter_map(|&child| Some((child, self.name(child)?)));
                 named.try_for_each(|(child, name)| f(child, name))
             }

@@ -4,6 +4,7 @@ use super::rule::{CopyPlan, copied_to_parts};
 use crate::{
     fetch,
     relation::{IS_A, IsA, Prefab},
+    traverse::Hierarchy,
     world::WorldPairExt,
 };
 use alloc::{vec, vec::Vec};
@@ -174,8 +175,8 @@ pub(super) fn parts_of(world: &World, prefab: Entity) -> Vec<PrefabPart> {
     while let Some((entity, parent)) = waiting.pop() {
         if met.insert(entity) {
             let children = world.get::<Children>(entity).map(|children| children.to_vec());
-            let below = children.iter().flatten().rev();
-            waiting.extend(below.map(|&child| (child, parts.len())));
+            let below = Hierarchy(world).confirmed_children(entity).rev();
+            waiting.extend(below.map(|child| (child, parts.len())));
             parts.push(PrefabPart { entity, parent, archetype: archetype_of(world, entity), children });
         }
     }

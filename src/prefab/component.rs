@@ -7,6 +7,7 @@ use crate::{
     },
     relation::{IsA, Prefab},
     store::StoreId,
+    traverse::Hierarchy,
     world::WorldPairExt,
 };
 use alloc::{vec, vec::Vec};
@@ -14,7 +15,7 @@ use bevy_ecs::{
     component::{Component, ComponentCloneBehavior, Mutable, StorageType},
     entity::{Entity, EntityHashSet},
     error::Result,
-    hierarchy::{ChildOf, Children},
+    hierarchy::ChildOf,
     lifecycle::{ComponentHook, InsertEvent},
     observer::On,
     resource::Resource,
@@ -106,8 +107,7 @@ fn mark_below(world: &mut World, prefab: Entity) {
     // Until the commands of a flush are done, Bevy's components may go in a circle.
     let mut met = EntityHashSet::from_iter([prefab]);
     while let Some(&parent) = found.get(next) {
-        let children =
-            world.get::<Children>(parent).into_iter().flat_map(|children| children.iter().copied());
+        let children = Hierarchy(world).confirmed_children(parent);
         found.extend(children.filter(|&child| world.get::<Prefab>(child).is_none() && met.insert(child)));
         next += 1;
     }

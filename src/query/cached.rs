@@ -221,12 +221,13 @@ fn watch(world: &mut World, components: &[ComponentId], touched: &Arc<Touched>) 
     let weak = Arc::downgrade(touched);
     let added = Observer::new(move |on: On<Add<()>>, mut commands: Commands| match weak.upgrade() {
         Some(touched) => touched.note(on.entity),
-        None => commands.entity(on.observer()).despawn(),
+        // Both are triggered again before the commands are applied, where several entities change at once.
+        None => commands.entity(on.observer()).try_despawn(),
     });
     let weak = Arc::downgrade(touched);
     let removed = Observer::new(move |on: On<Remove<()>>, mut commands: Commands| {
         if weak.strong_count() == 0 {
-            commands.entity(on.observer()).despawn();
+            commands.entity(on.observer()).try_despawn();
         }
         // The component is still there; commands come when it is gone.
         let (entity, weak) = (on.entity, Weak::clone(&weak));

@@ -68,6 +68,16 @@ impl<'w> Hierarchy<'w> {
         self.0.get::<Children>(parent).map_or(&[], |children| &**children)
     }
 
+    /// The children whose own component says so. Bevy leaves an entity in `Children` when its `ChildOf` is moved to another entity, as
+    /// `move_components` does, and when hooks are skipped; it may be dead by now.
+    pub(crate) fn confirmed_children(
+        self,
+        parent: Entity,
+    ) -> impl DoubleEndedIterator<Item = Entity> + use<'w> {
+        let is_child = move |&child: &Entity| self.parent(child) == Some(parent);
+        self.children(parent).iter().copied().filter(is_child)
+    }
+
     /// Every child with its parent, in no particular order; also children that the collection of the parent lacks,
     /// since hooks were skipped.
     pub(super) fn iter(self) -> impl Iterator<Item = (Entity, Entity)> + use<'w> {

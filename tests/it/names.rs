@@ -450,3 +450,20 @@ fn parents_that_are_gone_or_odd_are_reported_as_what_they_are() {
     let error = world.lookup_in(odd, "x").unwrap_err().to_string();
     assert!(error.contains(&odd.to_string()), "{error}");
 }
+
+/// Bevy leaves an entity in `Children` when its `ChildOf` is moved to another entity.
+#[test]
+fn what_is_still_listed_as_a_child_but_is_none_has_no_path_below_the_parent() {
+    for mut world in [World::new(), world()] {
+        let sol = named(&mut world, "Sol");
+        let earth = child(&mut world, sol, "Earth");
+        let mars = named(&mut world, "Mars");
+        world.entity_mut(earth).move_components::<ChildOf>(mars);
+        for _ in 0..2 {
+            assert_unknown(world.lookup("Sol.Earth"), "Earth", Some(sol));
+            assert_eq!((world.lookup("Earth"), world.lookup("Sol.Mars")), (Ok(earth), Ok(mars)));
+        }
+        let in_system = move |paths: NamePaths| assert_unknown(paths.lookup("Sol.Earth"), "Earth", Some(sol));
+        world.run_system_once(in_system).unwrap();
+    }
+}

@@ -358,3 +358,29 @@ fn an_entity_whose_parent_is_refused_does_not_become_a_part_of_a_prefab() {
         check(&world);
     }
 }
+
+/// Bevy leaves an entity in `Children` when its `ChildOf` is moved to another entity.
+#[test]
+fn what_is_still_listed_as_a_child_but_is_none_is_no_part_of_a_prefab() {
+    for dies in [false, true] {
+        let mut world = world_that_records_errors();
+        let prefab = world.spawn_empty().id();
+        let left = world.spawn((Health(1), ChildOf(prefab))).id();
+        let part = world.spawn(Health(2)).id();
+        world.entity_mut(left).move_components::<ChildOf>(part);
+        if dies {
+            world.despawn(left);
+        }
+        assert!(children(&world, prefab).contains(&left), "the list is wrong");
+        world.entity_mut(prefab).insert(Prefab);
+        assert!(world.entity(part).contains::<Prefab>());
+        assert!(world.get::<Prefab>(left).is_none());
+        let ship = world.instantiate(prefab).unwrap();
+        let copies = children(&world, ship);
+        assert_eq!(
+            copies.iter().map(|&copy| world.get::<Health>(copy)).collect::<Vec<_>>(),
+            [Some(&Health(2))]
+        );
+        check(&world);
+    }
+}

@@ -265,3 +265,18 @@ fn hostile_files_about_prefabs_are_refused_and_change_nothing() {
     let error = from_ron(&game, &text).unwrap().load(&mut game).unwrap_err();
     assert!(matches!(error, LoadError::UnknownRelation { .. }), "{error}");
 }
+
+/// Bevy leaves an entity in `Children` when its `ChildOf` is moved to another entity.
+#[test]
+fn pairs_of_what_a_prefab_still_lists_as_a_child_are_saved() {
+    let mut game = World::new();
+    register_types(&mut game);
+    game.register_relation::<Wired>().unwrap();
+    let tank = game.spawn(Name::new("Tank")).id();
+    let [left, part, lamp] = ["left", "part", "lamp"].map(|name| game.spawn(Name::new(name)).id());
+    game.entity_mut(left).insert(ChildOf(tank)).move_components::<ChildOf>(part);
+    game.entity_mut(tank).insert(Prefab);
+    game.insert_pair(left, Wired, lamp).unwrap();
+    let saved = take(&mut game).to_saved(&game).unwrap();
+    assert!(to_ron(&game, &saved).contains("Wired"));
+}

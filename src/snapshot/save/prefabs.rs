@@ -1,12 +1,12 @@
 //! Prefabs, and what lies below them. The program makes them before it loads, so saves refer to them by their paths.
 
 use super::saved::SaveId;
-use crate::{names::WorldNameExt, relation::Prefab, world::WorldPairExt};
+use crate::{names::WorldNameExt, relation::Prefab, traverse::Hierarchy, world::WorldPairExt};
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     entity::{Entity, EntityHashSet},
-    hierarchy::{ChildOf, Children},
+    hierarchy::ChildOf,
     world::World,
 };
 use bevy_platform::collections::HashMap;
@@ -30,7 +30,7 @@ impl Prefabs {
         let mut met = EntityHashSet::default();
         while let Some(entity) = waiting.pop() {
             if met.insert(entity) {
-                waiting.extend(world.get::<Children>(entity).into_iter().flatten());
+                waiting.extend(Hierarchy(world).confirmed_children(entity));
             }
         }
         let mut all = Self::default();
