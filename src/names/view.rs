@@ -62,7 +62,8 @@ impl<'w> Source<'w, '_> {
         }
     }
 
-    /// Goes through the named children of an entity, or the named entities without a parent.
+    /// Goes through what is listed as the named children of an entity, or the named entities without a parent. Bevy may leave
+    /// entities in the list that are no children any more.
     pub(super) fn each<T>(
         &self,
         parent: Option<Entity>,
@@ -70,9 +71,7 @@ impl<'w> Source<'w, '_> {
     ) -> ControlFlow<T> {
         match (parent, self) {
             (Some(parent), _) => {
-                // Bevy may leave entities in the list that are no children any more.
-                let children =
-                    self.children(parent).iter().filter(|&&child| self.parent(child) == Some(parent));
+                let children = self.children(parent).iter();
                 let mut named = children.filter_map(|&child| Some((child, self.name(child)?)));
                 named.try_for_each(|(child, name)| f(child, name))
             }
@@ -122,11 +121,22 @@ impl<'w> Source<'w, '_> {
         self.name(entity).is_some_and(|own| has(own, name, hash)) && self.parent(entity) == parent
     }
 
+    /// Goes through the children of an entity, or the entities without a parent, that have this name.
+    fn each_of_name<T>(
+        &self,
+        parent: Option<Entity>,
+        name: &str,
+        hash: u64,
+        mut f: impl FnMut(Entity) -> ControlFlow<T>,
+    ) -> ControlFlow<T> {
+        self.each(parent, &mut |entity, own| {
+            let is_found = has(own, name, hash) && self.parent(entity) == parent;
+            if is_found { f(entity) } else { ControlFlow::Continue(()) }
+        })
+    }
+
     pub(super) fn first_named(&self, parent: Option<Entity>, name: &str, hash: u64) -> Option<Entity> {
-        let found = self.each(parent, &mut |entity, own| {
-            if has(own, name, hash) { ControlFlow::Break(entity) } else { ControlFlow::Continue(()) }
-        });
-        found.break_value()
+        self.each_of_name(parent, name, hash, ControlFlow::Break).break_value()
     }
 }
 
@@ -210,10 +220,8 @@ impl NameView<'_, '_> {
     fn candidates(&self, parent: Option<Entity>, name: &str) -> Vec<Entity> {
         let hash = fixed_hash_one(name);
         let mut candidates = Vec::new();
-        let _: ControlFlow<()> = self.source.each(parent, &mut |entity, own| {
-            if has(own, name, hash) {
-                candidates.push(entity);
-            }
+        let _: ControlFlow<()> = self.source.each_of_name(parent, name, hash, |entity| {
+            candidates.push(entity);
             ControlFlow::Continue(())
         });
         if parent.is_none() {
