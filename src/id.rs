@@ -167,6 +167,14 @@ pub(crate) struct StoredPair {
     pub(crate) target: Entity,
 }
 
+impl StoredPair {
+    /// The other direction of the pair, which is stored too if the relation is symmetric.
+    #[inline]
+    pub(crate) const fn mirror(self) -> Self {
+        Self { source: self.target, relation: self.relation, target: self.source }
+    }
+}
+
 /// A tag on an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct StoredTag {

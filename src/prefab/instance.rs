@@ -274,10 +274,8 @@ fn has_or_replaces(store: &PairStore, relation: RelationId, copy: Entity, to: En
         if index.is_exclusive() && index.has_any(source) {
             return true;
         }
-        let mirror =
-            entry.traits.is_symmetric().then_some(StoredPair { source: target, target: source, ..pair });
         let companions = entry.with.iter().map(|&relation| StoredPair { relation, ..pair });
-        for pair in mirror.into_iter().chain(companions) {
+        for pair in store.mirror_of(pair).into_iter().chain(companions) {
             if !pairs.contains(&pair) {
                 pairs.push(pair);
             }

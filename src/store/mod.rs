@@ -236,6 +236,19 @@ impl PairStore {
         &self.relations[id.index()]
     }
 
+    /// The other direction of a pair, if it has one: its relation is symmetric, and its ends differ.
+    #[inline]
+    pub(crate) fn mirror_of(&self, pair: StoredPair) -> Option<StoredPair> {
+        let has_mirror = pair.source != pair.target && self.relation(pair.relation).is_symmetric();
+        has_mirror.then(|| pair.mirror())
+    }
+
+    /// A pair, and its other direction if it has one.
+    #[inline]
+    pub(crate) fn both_ways(&self, pair: StoredPair) -> impl Iterator<Item = StoredPair> + use<> {
+        [Some(pair), self.mirror_of(pair)].into_iter().flatten()
+    }
+
     /// Whether a living source has to be compared with the one that its slot of the forward index is of. As a rule not, since no
     /// pair names a dead entity (*Alive*). But that is put right with a delay where markers were taken away, or where components
     /// keep the pairs: they are watched by observers, which a user may despawn.

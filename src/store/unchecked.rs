@@ -85,8 +85,7 @@ impl PairStore {
             return None;
         }
         let positions = &self.unchecked.positions;
-        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-        let mirror = || positions.get(&mirror).filter(|_| self.relation(pair.relation).is_symmetric());
+        let mirror = || positions.get(&self.mirror_of(pair)?);
         positions.get(&pair).or_else(mirror).copied()
     }
 

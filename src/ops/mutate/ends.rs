@@ -73,10 +73,7 @@ pub(in crate::ops) fn broken_constraints<'a>(
     check: EndCheck<'a>,
 ) -> impl Iterator<Item = Broken<'a>> {
     let entry = store.registry().entry(pair.relation);
-    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-    let is_mirrored = entry.traits.is_symmetric() && pair.source != pair.target;
-    let directions = [Some(pair), is_mirrored.then_some(mirror)];
-    directions.into_iter().flatten().flat_map(move |pair| {
+    store.both_ways(pair).flat_map(move |pair| {
         entry.constraints.iter().filter_map(move |constraint| {
             let end = match constraint.end {
                 PairEnd::Source => pair.source,

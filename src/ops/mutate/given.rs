@@ -7,7 +7,7 @@ use super::{
     plan::{GivenValue, ValueSource, take_given},
     ready::mark_ends,
     remove::{Completion, complete},
-    writer::{FastPath, PairWriter, both_ways, store_value},
+    writer::{FastPath, PairWriter, store_value},
 };
 use crate::{fetch, id::StoredPair};
 use bevy_ecs::world::{DeferredWorld, World};
@@ -46,7 +46,7 @@ pub(super) fn try_insert_given(
         debug_assert!(false, "column and store were there before, and no code of users has run");
         return Ok(false);
     };
-    for pair in both_ways(store, pair) {
+    for pair in store.both_ways(pair) {
         match row {
             None => PairWriter::new(store).insert(pair, Some(stored), tick),
             Some(_) => PairWriter::new(store).replace(pair, Some(stored), tick),

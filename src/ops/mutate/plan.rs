@@ -417,12 +417,12 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         if !there {
-            self.drop_replaced(pair.source, pair);
+            self.drop_replaced(pair);
         }
         self.plan.insertions.push(insertion);
         self.plan.has_keys |= entry.traits.key_rule().is_some();
-        if entry.traits.is_symmetric() && pair.source != pair.target {
-            self.add_mirror(pair, kind, there);
+        if let Some(mirror) = self.store.mirror_of(pair) {
+            self.add_mirror(mirror, kind, there);
         }
         if !there {
             self.add_companions(pair);
@@ -492,7 +492,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         // Of one acyclic relation a plan has this pair and, if it is symmetric, its mirror.
-        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+        let mirror = pair.mirror();
         let planned = self.met.contains(mirror).then_some((mirror.source, mirror.target));
         if entry.traits.is_acyclic()
             && let Some(path) =
@@ -550,31 +550,25 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Lets the target that an exclusive relation already has for `source` go, in both directions if the
-    /// relation is symmetric.
-    fn drop_replaced(&mut self, source: Entity, new: StoredPair) {
-        let entry = self.store.registry().entry(new.relation);
-        if !entry.traits.is_exclusive() {
+    /// Removes the pair that the source of a new one has of an exclusive relation, in both directions if it is symmetric.
+    fn drop_replaced(&mut self, new: StoredPair) {
+        let index = self.store.relation(new.relation);
+        if !index.is_exclusive() {
             return;
         }
-        let Some(old) = self.store.relation(new.relation).first_target(source) else { return };
-        let mut remove = |pair: StoredPair| {
+        let Some(target) = index.first_target(new.source) else { return };
+        for pair in self.store.both_ways(StoredPair { target, ..new }) {
             if self.gone.insert(pair) {
                 self.plan.removals.push(pair);
             }
-        };
-        remove(StoredPair { source, target: old, ..new });
-        if entry.traits.is_symmetric() && old != source {
-            remove(StoredPair { source: old, target: source, ..new });
         }
     }
 
-    /// The other direction of a symmetric pair, with the same value.
-    fn add_mirror(&mut self, pair: StoredPair, kind: Option<ColumnRef>, there: bool) {
-        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
+    /// Adds the other direction of the symmetric pair that was added last: it has the same value.
+    fn add_mirror(&mut self, mirror: StoredPair, kind: Option<ColumnRef>, there: bool) {
         self.met.insert(mirror);
         if !there {
-            self.drop_replaced(mirror.source, mirror);
+            self.drop_replaced(mirror);
         }
         self.plan.insertions.push(Insertion {
             pair: mirror,

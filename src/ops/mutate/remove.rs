@@ -3,7 +3,7 @@
 use super::{
     event::{self, PairChange, PairEvent, Removal},
     operation::{Operation, despawn_orphans, queue_despawn_of_orphans},
-    writer::{FastPath, PairWriter, both_ways, take_value},
+    writer::{FastPath, PairWriter, take_value},
 };
 use crate::{
     fetch,
@@ -89,20 +89,16 @@ pub(super) fn trigger_removed(world: &mut DeferredWorld<'_>, pairs: &[StoredPair
     let mut observed = false;
     for (at, &pair) in pairs.iter().enumerate() {
         if event::is_observed(world, PairEvent::Removed, pair) {
-            let before = at.checked_sub(1).map(|before| pairs[before]);
-            let removal = if is_mirror_of(world, pair, before) { removal.of_mirror() } else { removal };
+            // The two directions of a symmetric pair stand next to each other.
+            let follows_mirror = at > 0 && pairs[at - 1] == pair.mirror();
+            let is_mirror = follows_mirror
+                && fetch::store(world).is_some_and(|store| store.relation(pair.relation).is_symmetric());
+            let removal = if is_mirror { removal.of_mirror() } else { removal };
             event::trigger(world, PairChange::Removed(removal), pair);
             observed = true;
         }
     }
     observed
-}
-
-/// Whether a pair is the other direction of the pair listed before it: the two stand next to each other.
-fn is_mirror_of(world: &World, pair: StoredPair, before: Option<StoredPair>) -> bool {
-    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-    before == Some(mirror)
-        && fetch::store(world).is_some_and(|store| store.relation(pair.relation).is_symmetric())
 }
 
 /// Removes pairs whose events were triggered, with their values. Returns whether targets wait for [`despawn_orphans`]
@@ -160,9 +156,7 @@ pub(crate) fn with_mirrors(store: &PairStore, pairs: Vec<StoredPair>) -> Vec<Sto
     let mut all: Vec<StoredPair> = Vec::with_capacity(pairs.len() * 2);
     let mut seen = bevy_platform::collections::HashSet::<(u32, Entity, Entity)>::default();
     for pair in pairs {
-        let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-        let symmetric = store.relation(pair.relation).is_symmetric();
-        for pair in [Some(pair), symmetric.then_some(mirror)].into_iter().flatten() {
+        for pair in store.both_ways(pair) {
             if seen.insert((pair.relation.0, pair.source, pair.target)) {
                 all.push(pair);
             }
@@ -368,7 +362,7 @@ pub(crate) fn remove_stored(world: &mut World, pair: StoredPair, removal: Remova
         return false;
     }
     if index.allows(FastPathFlags::REMOVE_GIVEN) {
-        let pairs = both_ways(store, pair);
+        let pairs: SmallVec<[_; 2]> = store.both_ways(pair).collect();
         let mut rest = Completion::default();
         if remove(&mut DeferredWorld::from(&mut *world), &pairs, removal) {
             rest.run(|| world.flush());
@@ -467,7 +461,7 @@ fn remove_unobserved(world: &mut World, pair: StoredPair) -> Option<bool> {
     if !index.has(pair.source, pair.target) {
         return Some(false);
     }
-    let pairs = both_ways(store, pair);
+    let pairs: SmallVec<[_; 2]> = store.both_ways(pair).collect();
     if pairs.iter().any(|&pair| event::is_observed(world, PairEvent::Removed, pair)) {
         return None;
     }

@@ -483,10 +483,7 @@ fn key(source: &Entity) -> (u32, u32) {
 
 /// The direction of a symmetric pair by which its value is found.
 fn canonical(store: &PairStore, pair: StoredPair) -> StoredPair {
-    if pair.source > pair.target && store.relation(pair.relation).is_symmetric() {
-        return StoredPair { source: pair.target, target: pair.source, ..pair };
-    }
-    pair
+    store.mirror_of(pair).filter(|mirror| mirror.source < pair.source).unwrap_or(pair)
 }
 
 fn count(store: &PairStore, plan: &InsertPlan) -> Restored {

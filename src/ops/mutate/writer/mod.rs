@@ -4,7 +4,6 @@ mod observed;
 mod together;
 
 pub(super) use observed::InsertionKind;
-pub(super) use together::both_ways;
 
 use super::plan::{Insertion, PairOrder, ValueSource};
 use crate::{
@@ -296,10 +295,8 @@ impl<'s> PairWriter<'s> {
 
     /// Takes the row of its value from a pair, and from its other direction, which are about to be removed.
     fn detach(&mut self, pair: StoredPair) {
-        let index = self.index(pair.relation);
-        index.set_row(pair.source, pair.target, NO_ROW);
-        if index.is_symmetric() {
-            index.set_row(pair.target, pair.source, NO_ROW);
+        for pair in self.store.both_ways(pair) {
+            self.index(pair.relation).set_row(pair.source, pair.target, NO_ROW);
         }
     }
 

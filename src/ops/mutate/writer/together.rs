@@ -14,18 +14,11 @@ use smallvec::SmallVec;
 /// More targets than these are replaced by the rules.
 const MAX_SEARCHED: usize = 8;
 
-/// A pair, and its other direction if it has one.
-pub(in crate::ops) fn both_ways(store: &PairStore, pair: StoredPair) -> SmallVec<[StoredPair; 2]> {
-    let mirror = StoredPair { source: pair.target, target: pair.source, ..pair };
-    let has_mirror = mirror != pair && store.relation(pair.relation).is_symmetric();
-    [pair].into_iter().chain(Some(mirror).filter(|_| has_mirror)).collect()
-}
-
 /// The pair, and those that come with it, each with what its relation must allow.
 fn inserted_with(store: &PairStore, pair: StoredPair) -> SmallVec<[(StoredPair, FastPathFlags); 4]> {
     let companions = store.registry().entry(pair.relation).with.iter();
     let companions = companions.map(|&relation| StoredPair { relation, ..pair });
-    let own = both_ways(store, pair).into_iter().map(|pair| (pair, FastPathFlags::INSERT_TOGETHER));
+    let own = store.both_ways(pair).map(|pair| (pair, FastPathFlags::INSERT_TOGETHER));
     own.chain(companions.map(|pair| (pair, FastPathFlags::INSERT))).collect()
 }
 
@@ -116,7 +109,7 @@ impl PairWriter<'_> {
         let StoredPair { source, relation, target } = pair;
         let column = self.store.registry().entry(relation).data;
         let column = column.filter(|column| column.value_type() == value_type).ok_or(FastPath::Declined)?;
-        for pair in both_ways(self.store, pair) {
+        for pair in self.store.both_ways(pair) {
             let affected = Affected::Insertion(pair.source, pair.target);
             let access = self.store.fast_access(relation, FastPathFlags::INSERT_GIVEN, affected);
             access.ok_or(FastPath::Declined)?;
