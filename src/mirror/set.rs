@@ -11,7 +11,8 @@ use crate::{
     fetch,
     id::StoredPair,
     ops::{
-        self, AttemptedPair, Followed, InsertPairError, PairRole, ValueType, WantedPair, entity_of_type_id,
+        self, AttemptedPair, Followed, InsertPairError, PairRole, TypedValue, ValueType, WantedPair,
+        entity_of_type_id,
     },
     relation::{BoxedValue, ColumnRef, EntityName, ReflectedData},
 };
@@ -29,7 +30,7 @@ pub(super) struct Wanted<P> {
     pub(super) mirrored: P,
     pub(super) target: Entity,
     /// The value, if it is of the type that the target stands for.
-    pub(super) value: Option<(ValueType, BoxedValue)>,
+    pub(super) value: Option<TypedValue>,
 }
 
 /// The listed pairs of one relation whose targets exist, each once.
@@ -78,12 +79,7 @@ pub(super) fn set_pairs<P>(
     source: Entity,
     (key, entity): (Followed, Entity),
     pairs: Vec<Wanted<P>>,
-    mut choose: impl FnMut(
-        &World,
-        StoredPair,
-        Wanted<P>,
-        &mut Errors,
-    ) -> (Option<u64>, Option<(ValueType, BoxedValue)>),
+    mut choose: impl FnMut(&World, StoredPair, Wanted<P>, &mut Errors) -> (Option<u64>, Option<TypedValue>),
     errors: &mut Errors,
 ) {
     let Some(relation) = fetch::store(world).and_then(|store| key.relation(store)) else { return };
@@ -116,11 +112,6 @@ pub(super) fn to_stored(world: &World, column: ColumnRef, value: &dyn PartialRef
     column.sendable(reflect.from_reflect(value)?.into_any())
 }
 
-/// The type of a column's values.
-pub(super) fn value_type(column: ColumnRef) -> ValueType {
-    ValueType { type_id: column.value_type(), name: column.value_name() }
-}
-
 fn dead(world: &World, source: Entity, relation: Entity, target: Entity) -> MirrorError {
     let error = match fetch::store(world) {
         Some(store) => {
@@ -137,7 +128,7 @@ fn resolve_type(
     world: &mut World,
     source: Entity,
     named: &MirroredType,
-) -> Result<(Entity, Option<(ValueType, BoxedValue)>), MirrorError> {
+) -> Result<(Entity, Option<TypedValue>), MirrorError> {
     let path = || named.path.clone();
     // It may have been taken out of the world for the time being.
     let registry = world.get_resource::<AppTypeRegistry>().map(|registry| registry.read());
@@ -150,7 +141,10 @@ fn resolve_type(
     let target = entity_of_type_id(world, type_id);
     let Some(given) = &named.value else { return Ok((target, None)) };
     let column = fetch::store(world).and_then(|store| store.column_of_type_entity(target));
-    let stored = column.and_then(|column| Some((value_type(column), to_stored(world, column, given.get())?)));
+    let stored = column.and_then(|column| {
+        let value = to_stored(world, column, given.get())?;
+        Some(TypedValue { value_type: ValueType::of_column(column), value })
+    });
     match stored {
         Some(stored) => Ok((target, Some(stored))),
         None => {

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     fetch,
     id::StoredPair,
-    ops::{self, Followed, ValueType},
-    relation::{BoxedValue, TraitsError},
+    ops::{self, Followed, TypedValue, ValueType},
+    relation::TraitsError,
     store::PairStore,
 };
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -21,7 +21,6 @@ use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     world::World,
 };
-use core::any::{TypeId, type_name};
 
 impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
     type Pair = MirroredPair<R>;
@@ -88,14 +87,11 @@ fn changed_value<R: MirroredRelation>(
     world: &World,
     pair: StoredPair,
     wanted: Wanted<&MirroredPair<R>>,
-) -> Option<(ValueType, BoxedValue)> {
+) -> Option<TypedValue> {
     let Wanted { mirrored, value, .. } = wanted;
     match mirrored.value.as_ref().filter(|_| size_of::<R>() > 0) {
         Some(own) if stored_value::<R>(world, pair).is_some_and(|stored| is_same_value(stored, own)) => None,
-        Some(own) => {
-            let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
-            Some((value_type, Box::new(own.clone())))
-        }
+        Some(own) => Some(TypedValue { value_type: ValueType::of::<R>(), value: Box::new(own.clone()) }),
         None => value.filter(|_| !is_stored(world, pair, mirrored)),
     }
 }

@@ -7,7 +7,7 @@ use super::{
     kind::{Due, Errors, Kind, MirrorComponent},
     read::{read_own_value, read_target},
     runtime::{RuntimeMirroredPair, RuntimeMirroredPairs, RuntimeRelation},
-    set::{Wanted, resolve, set_pairs, to_stored, value_type},
+    set::{Wanted, resolve, set_pairs, to_stored},
     state::{mirror, with},
     write,
 };
@@ -15,8 +15,8 @@ use crate::{
     fetch,
     id::{RelationId, StoredPair},
     names::{is_named, relation_name, slot_path, slots},
-    ops::{self, Followed, Operation, ValueType, make_relation},
-    relation::{BoxedValue, EntityName, RelationEntry, TraitsError},
+    ops::{self, Followed, Operation, TypedValue, ValueType, make_relation},
+    relation::{EntityName, RelationEntry, TraitsError},
     store::PairStore,
 };
 use alloc::{
@@ -253,7 +253,7 @@ fn choose(
     pair: StoredPair,
     wanted: Wanted<&RuntimeMirroredPair>,
     errors: &mut Errors,
-) -> (Option<u64>, Option<(ValueType, BoxedValue)>) {
+) -> (Option<u64>, Option<TypedValue>) {
     let Wanted { mirrored, value, .. } = wanted;
     let Some(store) = fetch::store(world) else { return (mirrored.place, None) };
     let value = match (&mirrored.value, store.registry().entry(pair.relation).data) {
@@ -267,7 +267,7 @@ fn choose(
                 let source_entity = EntityName::new(world, pair.source);
                 errors.now.push(MirrorError::WrongValue { source_entity, path: column.value_name().into() });
             }
-            stored.map(|stored| (value_type(column), stored))
+            stored.map(|value| TypedValue { value_type: ValueType::of_column(column), value })
         }
         (Some(_), None) | (None, Some(_)) => None,
         (None, None) => {

@@ -56,7 +56,7 @@ pub(crate) use mutate::{
 pub(crate) use mutate::{
     error::store_removed,
     insert::resolve_pair,
-    several::{NewPair, NewPairValue, check_several, insert_several},
+    several::{NewPair, check_several, insert_several},
 };
 pub(crate) use register::constraints::has_constraints;
 #[cfg(feature = "remote")]
@@ -82,7 +82,7 @@ pub(crate) use {
     mutate::{
         change::{WantedPair, set_pairs},
         operation::ScenePart,
-        plan::ValueType,
+        plan::{TypedValue, ValueType},
     },
     register::{relation::set_mirror, watch::announce_relations},
 };

@@ -5,7 +5,8 @@ use crate::{
     fetch,
     id::{PairId, StoredPair},
     ops::{
-        AttemptedPair, InsertPairError, NewPair, NewPairValue, insert_several, resolve_pair, store_removed,
+        AttemptedPair, InsertPairError, NewPair, TypedValue, ValueType, insert_several, resolve_pair,
+        store_removed,
     },
     relation::{BoxedValue, ColumnRef, ReflectedData, reflected_value},
     system_param::any_pair_value,
@@ -132,7 +133,7 @@ impl WorldReflectPairExt for World {
             let pair = AttemptedPair::new(self, store, source, relation, pair.target);
             return Err(ReflectPairError::WrongType { pair, expected: column.value_name(), given });
         };
-        let value = NewPairValue { type_id: column.value_type(), name: column.value_name(), value };
+        let value = TypedValue { value_type: ValueType::of_column(column), value };
         let mut pairs = [NewPair { relation, target: pair.target, value: Some(value) }];
         insert_several(self, source, &mut pairs).map_err(|(_, error)| error.into())
     }

@@ -9,7 +9,10 @@ use crate::{
         eval::{WorldAccess, internal_components},
     },
     fetch,
-    ops::{InsertPairError, NewPair, NewPairValue, component_companions, entity_of_type_id, relation_id_of},
+    ops::{
+        InsertPairError, NewPair, TypedValue, ValueType, component_companions, entity_of_type_id,
+        relation_id_of,
+    },
     relation::{ColumnRef, NamedKey, Prefab},
     store::PairStore,
 };
@@ -375,30 +378,29 @@ impl PlannedPair<'_> {
 }
 
 /// A value of the type that a pair carries.
-fn value_of_pair(world: &World, column: ColumnRef, written: &NewValue) -> BindResult<NewPairValue> {
-    let (type_id, name) = (column.value_type(), column.value_name());
-    let value = build(world, type_id, name, written)?;
-    Ok(NewPairValue { type_id, name, value })
+fn value_of_pair(world: &World, column: ColumnRef, written: &NewValue) -> BindResult<TypedValue> {
+    let value_type = ValueType::of_column(column);
+    Ok(TypedValue { value_type, value: build(world, value_type, written)? })
 }
 
 /// A value of a registered type.
-fn build(world: &World, type_id: TypeId, name: &str, written: &NewValue) -> BindResult<Box<dyn Reflect>> {
+fn build(world: &World, value_type: ValueType, written: &NewValue) -> BindResult<Box<dyn Reflect>> {
     let types = world.get_resource::<AppTypeRegistry>();
-    let registered = types.and_then(|types| types.read().get(type_id).cloned());
+    let registered = types.and_then(|types| types.read().get(value_type.type_id).cloned());
     let Some((types, registered)) = types.zip(registered) else {
-        let message = format!("the value is a `{name}`, which is not registered for reflection");
+        let message = format!("the value is a `{}`, which is not registered for reflection", value_type.name);
         return Err(Diagnostic::rule(written.span, message).help("register it with `App::register_type`"));
     };
     ValueBuilder { types, world }.build(&registered, Some(written), written.span)
 }
 
 /// A value that has a key, and is the default for the rest.
-fn value_with_key(world: &World, named: &NamedKey, key: &Key) -> BindResult<NewPairValue> {
-    let (type_id, name) = (named.rule.value_type(), named.rule.value_name());
+fn value_with_key(world: &World, named: &NamedKey, key: &Key) -> BindResult<TypedValue> {
+    let value_type = ValueType { type_id: named.rule.value_type(), name: named.rule.value_name() };
     let mut fault = None;
-    for written in keys_as_values(world, type_id, key) {
-        match build(world, type_id, name, &written) {
-            Ok(value) if named.is_of(value.as_any()) => return Ok(NewPairValue { type_id, name, value }),
+    for written in keys_as_values(world, value_type.type_id, key) {
+        match build(world, value_type, &written) {
+            Ok(value) if named.is_of(value.as_any()) => return Ok(TypedValue { value_type, value }),
             Ok(_) => {}
             Err(other) => fault = fault.or(Some(other)),
         }

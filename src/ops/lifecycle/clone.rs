@@ -6,7 +6,12 @@ use crate::{
     id::{RelationId, StoredPair, StoredTag},
     ops::{
         mutate::{
-            ends::EndCheck, event::Removal, insert, operation::Operation, plan::GivenValue, remove,
+            ends::EndCheck,
+            event::Removal,
+            insert,
+            operation::Operation,
+            plan::{GivenValue, ValueType},
+            remove,
             tag::insert_tag,
         },
         register::report::{report, to_bevy},
@@ -310,22 +315,18 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let row = store.relation(from.relation).row(from.source, from.target);
     let mut given = None;
-    if let (Some(row), Some(kind)) = (row, store.column_of(from.relation, from.source, from.target)) {
-        let value = kind.get(world, row).and_then(|value| kind.copy_value(value));
+    if let (Some(row), Some(column)) = (row, store.column_of(from.relation, from.source, from.target)) {
+        let value = column.get(world, row).and_then(|value| column.copy_value(value));
         let Some(value) = value else {
             let error = alloc::format!(
                 "{} of {} was not cloned: `{}` is not `Clone`",
                 store.registry().entry(from.relation).name(),
                 from.source,
-                kind.value_name()
+                column.value_name()
             );
             return Err(bevy_ecs::error::BevyError::error(error));
         };
-        given = Some(GivenValue {
-            type_id: kind.value_type(),
-            name: kind.value_name(),
-            value: Value::Boxed(value),
-        });
+        given = Some(GivenValue { value_type: ValueType::of_column(column), value: Value::Boxed(value) });
     }
     // What a command is still to complete is so on the clone, too.
     let unchecked = store.unchecked(from).map(|unchecked| unchecked.place);

@@ -159,14 +159,14 @@ fn store_values(
 ) -> Result<SmallVec<[Option<u32>; 2]>, InsertPairError> {
     let mut rows: SmallVec<[Option<u32>; 2]> = SmallVec::new();
     for at in 0..insertions.len() {
-        let Insertion { pair, value, kind, replaced } = &mut insertions[at];
+        let Insertion { pair, value, column, replaced } = &mut insertions[at];
         if let ValueSource::Moved(from) = *value {
             rows.push(
                 fetch::store(world).and_then(|store| store.relation(pair.relation).row(pair.source, from)),
             );
             continue;
         }
-        let Some(kind) = *kind else {
+        let Some(column) = *column else {
             rows.push(None);
             continue;
         };
@@ -176,7 +176,7 @@ fn store_values(
             Some(value) => {
                 let old = fetch::store(world).filter(|_| *replaced);
                 let old = old.and_then(|store| store.relation(pair.relation).row(pair.source, pair.target));
-                let row = writer::store_value(world, kind, value, old);
+                let row = writer::store_value(world, column, value, old);
                 if row.is_none() {
                     let pair = *pair;
                     writer::take_back(world, &insertions[..at], &rows);
@@ -184,7 +184,7 @@ fn store_values(
                     return Err(match fetch::store(world) {
                         Some(store) => InsertPairError::ValuesRemoved {
                             pair: attempted(world, store, pair),
-                            expected: kind.value_name(),
+                            expected: column.value_name(),
                         },
                         None => store_removed(world, pair.source, pair.target),
                     });
@@ -233,7 +233,11 @@ impl Drop for Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{ends::EndCheck, insert::insert_typed, plan::plan},
+        super::{
+            ends::EndCheck,
+            insert::insert_typed,
+            plan::{ValueType, plan},
+        },
         *,
     };
     use crate::{
@@ -244,7 +248,6 @@ mod tests {
     };
     use alloc::{boxed::Box, string::ToString, sync::Arc};
     use bevy_relations_macros::Relation;
-    use core::any::{TypeId, type_name};
 
     #[derive(Relation)]
     #[relation(exclusive)]
@@ -264,13 +267,10 @@ mod tests {
         let relation = relation_id::<Carries>(&mut world);
         let pair = StoredPair { source: a, relation, target: c };
         let mut slot = Some(Carries(value.clone()));
-        let mut given = GivenValue {
-            type_id: TypeId::of::<Carries>(),
-            name: type_name::<Carries>(),
-            value: Value::Slot(&mut slot),
-        };
+        let value_type = ValueType::of::<Carries>();
+        let mut given = GivenValue { value_type, value: Value::Slot(&mut slot) };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(&given), EndCheck::Now).unwrap();
+        let plan = plan(&world, store, pair, Some(value_type), EndCheck::Now).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.unmarked.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();
@@ -308,10 +308,10 @@ mod tests {
         let (mut world, value) = (World::new(), Arc::new(()));
         let [a, b] = [(); 2].map(|()| world.spawn_empty().id());
         let relation = relation_id::<Carries>(&mut world);
-        let insertion = |kind, value: BoxedValue| Insertion {
+        let insertion = |column, value: BoxedValue| Insertion {
             pair: StoredPair { source: a, relation, target: b },
             value: ValueSource::Default(value),
-            kind: Some(kind),
+            column: Some(column),
             replaced: false,
         };
         let kinds: (ColumnRef, ColumnRef) = (PairData::<Carries>::COLUMN, PairData::<u8>::COLUMN);

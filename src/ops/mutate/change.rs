@@ -3,14 +3,14 @@
 use super::{
     apply::apply,
     ends::EndCheck,
-    error::{InsertPairError, PairRole, store_removed},
+    error::{InsertPairError, store_removed},
     event::Removal,
     keyed::free_keys,
     plan::{
-        InsertPlan, MAX_ROUNDS, PairOrder, ValueSource, ValueType, attempted, make_values, plan_all,
+        InsertPlan, PairOrder, TypedValue, ValueSource, ValueType, attempted, make_values, plan_all,
         validated,
     },
-    ready::{mark_ends, prepare},
+    ready::{mark_ends, plan_until_it_holds},
     remove::{Selection, remove_selected, with_mirrors},
     writer::{FastPath, PairWriter},
 };
@@ -27,7 +27,6 @@ use bevy_ecs::{
     entity::{Entity, EntityHashMap},
     world::World,
 };
-use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
 
 /// What is to be changed.
@@ -61,38 +60,25 @@ pub(super) fn execute(
     request: &mut impl Request,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    for round in 0.. {
-        let Some(store) = fetch::store(world) else {
-            return Err(store_removed(world, pair.source, pair.target));
-        };
-        let mut plan = request.plan(world, store, ends)?;
-        if round > MAX_ROUNDS {
-            let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
-            return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
+    let mut plan = plan_until_it_holds(world, pair, |world, store| request.plan(world, store, ends))?;
+    let store = fetch::store(world).ok_or_else(|| store_removed(world, pair.source, pair.target))?;
+    for insertion in plan.all_insertions_mut() {
+        if matches!(insertion.value, ValueSource::Given) {
+            insertion.value = request.value(world, store, insertion.pair)?;
         }
-        if plan.unmarked.is_empty() && plan.lost.is_empty() {
-            let adopted = plan.adopted.iter_mut().map(|(insertion, _)| insertion);
-            for insertion in plan.insertions.iter_mut().chain(adopted) {
-                if matches!(insertion.value, ValueSource::Given) {
-                    insertion.value = request.value(world, store, insertion.pair)?;
-                }
-            }
-            make_values(world, store, &mut plan, None)?;
-            if plan.has_keys {
-                free_keys(world, store, &mut plan, None, |pair| request.keeps(pair))?;
-            }
-            return apply(world, pair, plan, None);
-        }
-        prepare(world, pair, &plan)?;
     }
-    Ok(())
+    make_values(world, store, &mut plan, None)?;
+    if plan.has_keys {
+        free_keys(world, store, &mut plan, None, |pair| request.keeps(pair))?;
+    }
+    apply(world, pair, plan, None)
 }
 
 /// A pair that a source is to have.
 pub(crate) struct WantedPair {
     pub(crate) target: Entity,
     /// The value that it brings. Without one a pair that is there keeps its own, and a new one gets a default.
-    pub(crate) value: Option<(ValueType, BoxedValue)>,
+    pub(crate) value: Option<TypedValue>,
 }
 
 /// Makes the targets that `source` has in `R` exactly those of `pairs`. Pairs that are there already stay as they are.
@@ -106,7 +92,6 @@ pub(crate) fn replace_targets<R: Relation>(
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let relation = try_relation_id::<R>(world)?;
-    let value_type = ValueType { type_id: TypeId::of::<R>(), name: type_name::<R>() };
     let pairs: Vec<(R, Entity)> = pairs.into_iter().collect();
     if size_of::<R>() == 0 {
         let targets: SmallVec<[Entity; 8]> = pairs.iter().map(|pair| pair.1).collect();
@@ -117,7 +102,8 @@ pub(crate) fn replace_targets<R: Relation>(
         }
     }
     let pairs = pairs.into_iter().map(|(value, target)| {
-        let value = (size_of::<R>() > 0).then(|| (value_type, Box::new(value) as BoxedValue));
+        let value = (size_of::<R>() > 0)
+            .then(|| TypedValue { value_type: ValueType::of::<R>(), value: Box::new(value) });
         WantedPair { target, value }
     });
     NewPairs::new(source, relation, Present::Keep, pairs).execute(world, ends)
@@ -215,9 +201,11 @@ impl Request for NewPairs {
             let is_there = index.has(self.source, pair.target);
             !is_there || (self.present != Present::Keep && pair.value.is_some())
         };
-        let new = self.pairs.iter().filter(changes).map(|pair| {
-            (self.pair_with(pair.target), pair.value.as_ref().map(|(value_type, _)| *value_type))
-        });
+        let new = self
+            .pairs
+            .iter()
+            .filter(changes)
+            .map(|pair| (self.pair_with(pair.target), pair.value.as_ref().map(|value| value.value_type)));
         let mut plan = plan_all(world, store, new, ends, self.present != Present::Keep)?;
         // The pair of an exclusive relation gives way in the plan.
         if !index.is_exclusive() {
@@ -245,7 +233,7 @@ impl Request for NewPairs {
         let number = self.numbers.get(&pair.target);
         let value = number.and_then(|&number| self.pairs[number].value.take());
         match value {
-            Some((_, value)) => Ok(ValueSource::Default(validated(world, store, pair, value)?)),
+            Some(value) => Ok(ValueSource::Default(validated(world, store, pair, value.value)?)),
             None => unreachable!("a value is asked for once per pair that brings one"),
         }
     }
@@ -356,9 +344,7 @@ impl Request for NewTarget {
         let index = store.relation(relation);
         let new = index.sources(from).filter(|&source| !index.has(source, to)).map(|source| {
             let column = index.row(source, from).and_then(|_| store.column_of(relation, source, from));
-            let value_type =
-                column.map(|column| ValueType { type_id: column.value_type(), name: column.value_name() });
-            (StoredPair { source, relation, target: to }, value_type)
+            (StoredPair { source, relation, target: to }, column.map(ValueType::of_column))
         });
         let mut plan = plan_all(world, store, new, ends, false)?;
         // The pairs of an exclusive relation give way in the plan.
@@ -412,7 +398,7 @@ mod tests {
         let insertion = |source, target, value| Insertion {
             pair: StoredPair { source, relation, target },
             value,
-            kind: Some(column),
+            column: Some(column),
             replaced: false,
         };
         let insertions = [

@@ -23,7 +23,7 @@ pub(super) fn try_insert_given(
     given: &mut GivenValue<'_>,
     ends: EndCheck<'_>,
 ) -> Result<bool, InsertPairError> {
-    let type_id = given.type_id;
+    let type_id = given.value_type.type_id;
     let find_row = |world: &mut World| {
         if !meets_constraints(world, pair, ends) {
             return Err(FastPath::Declined);

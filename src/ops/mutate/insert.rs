@@ -8,8 +8,8 @@ use super::{
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
     observed::{insert_observed, insert_observed_value},
-    plan::{GivenValue, MAX_ROUNDS, attempted, make_values, plan},
-    ready::{mark_ends, prepare},
+    plan::{GivenValue, make_values, plan},
+    ready::{mark_ends, plan_until_it_holds},
     tag,
     writer::{FastPath, PairWriter},
 };
@@ -431,23 +431,13 @@ fn insert_by_plan(
     mut given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    for round in 0.. {
-        let Some(store) = fetch::store(world) else {
-            return Err(store_removed(world, pair.source, pair.target));
-        };
-        let mut plan = plan(world, store, pair, given.as_deref(), ends)?;
-        if round > MAX_ROUNDS {
-            let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
-            return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
-        }
-        if plan.unmarked.is_empty() && plan.lost.is_empty() {
-            make_values(world, store, &mut plan, given.as_deref_mut())?;
-            if plan.has_keys {
-                free_keys(world, store, &mut plan, given.as_deref(), |_| false)?;
-            }
-            return apply(world, pair, plan, given);
-        }
-        prepare(world, pair, &plan)?;
+    let value_type = given.as_deref().map(|given| given.value_type);
+    let mut plan =
+        plan_until_it_holds(world, pair, |world, store| plan(world, store, pair, value_type, ends))?;
+    let store = fetch::store(world).ok_or_else(|| store_removed(world, pair.source, pair.target))?;
+    make_values(world, store, &mut plan, given.as_deref_mut())?;
+    if plan.has_keys {
+        free_keys(world, store, &mut plan, given.as_deref(), |_| false)?;
     }
-    Ok(())
+    apply(world, pair, plan, given)
 }

@@ -26,40 +26,49 @@ use bevy_platform::collections::{HashMap, HashSet};
 use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
 
-/// How often an insertion prepares the world for its plan, before it takes observers to undo that each time.
-pub(super) const MAX_ROUNDS: usize = 8;
-
 /// A list of more entities than this is not searched for one of them.
 const MAX_SEARCHED: usize = 8;
 
 /// A value given by the caller.
 pub(crate) struct GivenValue<'a> {
-    pub(crate) type_id: TypeId,
-    pub(crate) name: &'static str,
+    pub(crate) value_type: ValueType,
     pub(crate) value: Value<'a>,
 }
 
-/// What is known of a value before it is taken.
+/// A value of a type that the compiler does not see.
+pub(crate) struct TypedValue {
+    pub(crate) value_type: ValueType,
+    pub(crate) value: BoxedValue,
+}
+
+/// The type of a value.
 #[derive(Clone, Copy)]
 pub(crate) struct ValueType {
     pub(crate) type_id: TypeId,
     pub(crate) name: &'static str,
 }
 
+impl ValueType {
+    pub(crate) fn of<T: 'static>() -> Self {
+        Self { type_id: TypeId::of::<T>(), name: type_name::<T>() }
+    }
+
+    /// The type of the values in a column.
+    pub(crate) fn of_column(column: ColumnRef) -> Self {
+        Self { type_id: column.value_type(), name: column.value_name() }
+    }
+}
+
 impl<'a> GivenValue<'a> {
     /// The value in `slot`.
     fn new<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Self {
-        Self { type_id: TypeId::of::<T>(), name: type_name::<T>(), value: Value::Slot(slot) }
+        Self { value_type: ValueType::of::<T>(), value: Value::Slot(slot) }
     }
 
     /// The value in `slot`, unless its type has no fields: that is none.
     pub(super) fn if_value<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Option<Self> {
         let new: Option<fn(&'a mut Option<T>) -> Self> = const { if_fields::<T, _>(Self::new) };
         new.map(|new| new(slot))
-    }
-
-    pub(super) fn value_type(&self) -> ValueType {
-        ValueType { type_id: self.type_id, name: self.name }
     }
 }
 
@@ -97,7 +106,7 @@ pub(super) fn take_given<'a>(
 pub(crate) struct Insertion {
     pub(crate) pair: StoredPair,
     pub(crate) value: ValueSource,
-    pub(crate) kind: Option<ColumnRef>,
+    pub(crate) column: Option<ColumnRef>,
     /// The pair is there; its value is replaced.
     pub(crate) replaced: bool,
 }
@@ -136,6 +145,23 @@ pub(crate) struct InsertPlan {
     /// The pairs were there before, or are said to be: an instance that gets its base back has what is copied from it.
     pub(super) restores: bool,
     pub(crate) orders: Vec<PairOrder>,
+}
+
+impl InsertPlan {
+    /// Whether nothing has to be [prepared](super::ready::prepare) for it.
+    pub(super) fn holds(&self) -> bool {
+        self.unmarked.is_empty() && self.lost.is_empty()
+    }
+
+    /// Every pair that is to be inserted, wherever it is kept.
+    pub(super) fn all_insertions(&self) -> impl Iterator<Item = &Insertion> {
+        self.insertions.iter().chain(self.adopted.iter().map(|(insertion, _)| insertion))
+    }
+
+    /// [`all_insertions`](Self::all_insertions), to change them.
+    pub(super) fn all_insertions_mut(&mut self) -> impl Iterator<Item = &mut Insertion> {
+        self.insertions.iter_mut().chain(self.adopted.iter_mut().map(|(insertion, _)| insertion))
+    }
 }
 
 /// The pairs that a plan has met.
@@ -193,11 +219,11 @@ pub(crate) fn plan(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
-    given: Option<&GivenValue<'_>>,
+    given: Option<ValueType>,
     ends: EndCheck<'_>,
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
-    planner.given = given.map(GivenValue::value_type);
+    planner.given = given;
     planner.add(pair, true)?;
     planner.finish()
 }
@@ -241,8 +267,7 @@ pub(super) fn plan_whole(
 /// If two of the planned pairs need the only target that a source can have.
 fn check_exclusive(world: &World, store: &PairStore, plan: &InsertPlan) -> Result<(), InsertPairError> {
     let mut targets = HashMap::<(RelationId, Entity), Entity>::default();
-    let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
-    for insertion in plan.insertions.iter().chain(adopted).filter(|insertion| !insertion.replaced) {
+    for insertion in plan.all_insertions().filter(|insertion| !insertion.replaced) {
         let StoredPair { source, relation, target } = insertion.pair;
         if store.relation(relation).is_exclusive()
             && let Some(other) = targets.insert((relation, source), target)
@@ -267,12 +292,11 @@ pub(crate) fn make_values(
     plan: &mut InsertPlan,
     mut given: Option<&mut GivenValue<'_>>,
 ) -> Result<(), InsertPairError> {
-    for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(insertion, _)| insertion))
-    {
-        match (&insertion.value, given.as_deref_mut(), insertion.kind) {
+    for insertion in plan.all_insertions_mut() {
+        match (&insertion.value, given.as_deref_mut(), insertion.column) {
             (ValueSource::Given, Some(given), _) => validate(world, store, insertion.pair, &mut given.value)?,
-            (ValueSource::Missing, _, Some(kind)) => {
-                insertion.value = ValueSource::Default(make_default(world, store, insertion.pair, kind)?);
+            (ValueSource::Missing, _, Some(column)) => {
+                insertion.value = ValueSource::Default(make_default(world, store, insertion.pair, column)?);
             }
             _ => {}
         }
@@ -284,11 +308,13 @@ fn make_default(
     world: &World,
     store: &PairStore,
     pair: StoredPair,
-    kind: ColumnRef,
+    column: ColumnRef,
 ) -> Result<BoxedValue, InsertPairError> {
-    let missing =
-        || InsertPairError::MissingValue { pair: attempted(world, store, pair), expected: kind.value_name() };
-    validated(world, store, pair, kind.default_value(world).ok_or_else(missing)?)
+    let missing = || InsertPairError::MissingValue {
+        pair: attempted(world, store, pair),
+        expected: column.value_name(),
+    };
+    validated(world, store, pair, column.default_value(world).ok_or_else(missing)?)
 }
 
 /// A value that its relation has looked at.
@@ -395,7 +421,7 @@ impl<'a> Planner<'a> {
         self.alive(pair)?;
         let index = self.store.relation(pair.relation);
         let there = index.has(pair.source, pair.target);
-        let kind = self.store.column_of(pair.relation, pair.source, pair.target);
+        let column = self.store.column_of(pair.relation, pair.source, pair.target);
         if !there {
             self.rules(pair)?;
         }
@@ -403,11 +429,11 @@ impl<'a> Planner<'a> {
         if is_constrained && (!there || self.store.unchecked(pair).is_some()) {
             self.plan.ends.add(self.world, self.store, pair, there, self.ends)?;
         }
-        let value = self.value(pair, kind, first, there)?;
+        let value = self.value(pair, column, first, there)?;
         if there && matches!(value, ValueSource::Nothing) {
             return Ok(());
         }
-        let insertion = Insertion { pair, value, kind, replaced: there };
+        let insertion = Insertion { pair, value, column, replaced: there };
         let entry = self.store.registry().entry(pair.relation);
         if let Some(adopted) = entry.adopted {
             self.plan.adopted.push((insertion, adopted));
@@ -422,7 +448,7 @@ impl<'a> Planner<'a> {
         self.plan.insertions.push(insertion);
         self.plan.has_keys |= entry.traits.key_rule().is_some();
         if let Some(mirror) = self.store.mirror_of(pair) {
-            self.add_mirror(mirror, kind, there);
+            self.add_mirror(mirror, column, there);
         }
         if !there {
             self.add_companions(pair);
@@ -519,22 +545,22 @@ impl<'a> Planner<'a> {
     fn value(
         &self,
         pair: StoredPair,
-        kind: Option<ColumnRef>,
+        column: Option<ColumnRef>,
         first: bool,
         there: bool,
     ) -> Result<ValueSource, InsertPairError> {
         let adopted = self.store.registry().entry(pair.relation).adopted;
         let error = || attempted(self.world, self.store, pair);
         let given = if first { self.given } else { None };
-        match (adopted.map_or(kind, |adopted| Some(adopted.column)), given) {
+        match (adopted.map_or(column, |adopted| Some(adopted.column)), given) {
             (None, None) => Ok(ValueSource::Nothing),
             (None, Some(given)) => Err(InsertPairError::UnexpectedValue { pair: error(), found: given.name }),
-            (Some(kind), Some(given)) if kind.value_type() != given.type_id => {
-                let (expected, found) = (kind.value_name(), given.name);
+            (Some(column), Some(given)) if column.value_type() != given.type_id => {
+                let (expected, found) = (column.value_name(), given.name);
                 Err(InsertPairError::WrongValueType { pair: error(), expected, found })
             }
-            (Some(kind), _) if adopted.is_none() && !kind.exists(self.world) => {
-                Err(InsertPairError::ValuesRemoved { pair: error(), expected: kind.value_name() })
+            (Some(column), _) if adopted.is_none() && !column.exists(self.world) => {
+                Err(InsertPairError::ValuesRemoved { pair: error(), expected: column.value_name() })
             }
             // The component is there already and says nothing but its target.
             (Some(_), _) if there && adopted.is_some_and(|adopted| !adopted.has_fields) => {
@@ -543,8 +569,8 @@ impl<'a> Planner<'a> {
             (Some(_), Some(_)) => Ok(ValueSource::Given),
             // A Bevy relationship makes itself from its target.
             (Some(_), None) if there || adopted.is_some() => Ok(ValueSource::Nothing),
-            (Some(kind), None) if !kind.has_default(self.world) => {
-                Err(InsertPairError::MissingValue { pair: error(), expected: kind.value_name() })
+            (Some(column), None) if !column.has_default(self.world) => {
+                Err(InsertPairError::MissingValue { pair: error(), expected: column.value_name() })
             }
             (Some(_), None) => Ok(ValueSource::Missing),
         }
@@ -565,7 +591,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds the other direction of the symmetric pair that was added last: it has the same value.
-    fn add_mirror(&mut self, mirror: StoredPair, kind: Option<ColumnRef>, there: bool) {
+    fn add_mirror(&mut self, mirror: StoredPair, column: Option<ColumnRef>, there: bool) {
         self.met.insert(mirror);
         if !there {
             self.drop_replaced(mirror);
@@ -573,7 +599,7 @@ impl<'a> Planner<'a> {
         self.plan.insertions.push(Insertion {
             pair: mirror,
             value: ValueSource::Shared,
-            kind,
+            column,
             replaced: there,
         });
         if !there {

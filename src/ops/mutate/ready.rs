@@ -8,8 +8,36 @@ use crate::{
     fetch,
     id::StoredPair,
     ops::register::{entity::respawn, participant},
+    store::PairStore,
 };
 use bevy_ecs::world::World;
+
+/// How often the world is prepared for a plan: if it takes more, observers undo that each time.
+pub(super) const MAX_ROUNDS: usize = 8;
+
+/// Makes plans until one holds: what each of the others needs is prepared.
+///
+/// # Errors
+/// That of `plan`, or if what it needs is undone each time. `pair` stands for the request.
+pub(super) fn plan_until_it_holds(
+    world: &mut World,
+    pair: StoredPair,
+    plan: impl Fn(&World, &PairStore) -> Result<InsertPlan, InsertPairError>,
+) -> Result<InsertPlan, InsertPairError> {
+    let mut rounds = 0..=MAX_ROUNDS;
+    loop {
+        let store = fetch::store(world).ok_or_else(|| store_removed(world, pair.source, pair.target))?;
+        let plan = plan(world, store)?;
+        if rounds.next().is_none() {
+            let dead = if plan.lost.is_empty() { PairRole::Target } else { PairRole::Relation };
+            return Err(InsertPairError::Dead { pair: attempted(world, store, pair), dead });
+        }
+        if plan.holds() {
+            return Ok(plan);
+        }
+        prepare(world, pair, &plan)?;
+    }
+}
 
 /// Marks the ends of a pair that are not marked. Returns whether there were any.
 ///

@@ -110,8 +110,8 @@ pub(super) fn unlink(world: &mut DeferredWorld<'_>, pairs: &[StoredPair]) -> boo
     let rows: SmallVec<[_; 4]> = pairs.iter().filter_map(|&pair| writer.remove(pair)).collect();
     let orphans = store.defer_noted_orphans();
     // Both directions of a symmetric pair name one row, which goes with the first.
-    for (kind, row) in rows {
-        take_value(world, kind, row);
+    for (column, row) in rows {
+        take_value(world, column, row);
     }
     orphans
 }

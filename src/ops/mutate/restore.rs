@@ -350,11 +350,7 @@ impl<'a> Restoration<'a> {
             if own.is_some() {
                 self.places.borrow_mut().insert(pair, [number, at]);
             }
-            let value_type = value.map(|value| ValueType {
-                type_id: value.column.value_type(),
-                name: value.column.value_name(),
-            });
-            difference.new.push((pair, value_type));
+            difference.new.push((pair, value.map(|value| ValueType::of_column(value.column))));
             if !is_there {
                 kept.push(target);
             }
@@ -487,10 +483,10 @@ fn canonical(store: &PairStore, pair: StoredPair) -> StoredPair {
 }
 
 fn count(store: &PairStore, plan: &InsertPlan) -> Restored {
-    let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
-    let all = plan.insertions.iter().chain(adopted.clone());
-    let (replaced, inserted): (Vec<_>, Vec<_>) = all.partition(|insertion| insertion.replaced);
+    let (replaced, inserted): (Vec<_>, Vec<_>) =
+        plan.all_insertions().partition(|insertion| insertion.replaced);
     let has_other = |pair: StoredPair| store.relation(pair.relation).has_any(pair.source);
+    let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
     let replacing = adopted.filter(|insertion| !insertion.replaced && has_other(insertion.pair)).count();
     Restored {
         inserted: inserted.len(),

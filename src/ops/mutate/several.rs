@@ -6,32 +6,24 @@ use super::{
     error::{AttemptedPair, InsertPairError, PairRole},
     insert::resolve_pair,
     keyed::free_keys,
-    plan::{InsertPlan, ValueSource, ValueType, attempted, make_values, plan_all, validated},
+    plan::{InsertPlan, TypedValue, ValueSource, ValueType, attempted, make_values, plan_all, validated},
 };
 use crate::{
     fetch,
     id::{PairId, RelationId, StoredPair},
     ops::register::store::ensure_store,
-    relation::{BoxedValue, EntityName},
+    relation::EntityName,
     store::PairStore,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{component::ComponentId, entity::Entity, world::World};
 use bevy_platform::collections::HashMap;
-use core::any::TypeId;
 
 /// A pair that is to be inserted, with its value if it brings one.
 pub(crate) struct NewPair {
     pub(crate) relation: Entity,
     pub(crate) target: Entity,
-    pub(crate) value: Option<NewPairValue>,
-}
-
-/// The value of a [`NewPair`].
-pub(crate) struct NewPairValue {
-    pub(crate) type_id: TypeId,
-    pub(crate) name: &'static str,
-    pub(crate) value: BoxedValue,
+    pub(crate) value: Option<TypedValue>,
 }
 
 /// The pairs of one source that are to be inserted. Relations are known by their entities, which stay what they are
@@ -49,7 +41,7 @@ impl SeveralPairs<'_> {
         store: &PairStore,
         pair: &NewPair,
     ) -> Result<(StoredPair, Option<ValueType>), InsertPairError> {
-        let given = pair.value.as_ref().map(|value| ValueType { type_id: value.type_id, name: value.name });
+        let given = pair.value.as_ref().map(|value| value.value_type);
         match store.registry().of_entity(pair.relation) {
             Some(relation) => Ok((StoredPair { source: self.source, relation, target: pair.target }, given)),
             None => Err(self.dead_relation(world, store, pair)),
@@ -164,7 +156,7 @@ pub(crate) fn check_several(
         with_defaults.extend(promised);
         request.plan_or_number(world, store, EndCheck::With(source, &with_defaults))?;
     }
-    for insertion in plan.insertions.iter_mut().chain(plan.adopted.iter_mut().map(|(adopted, _)| adopted)) {
+    for insertion in plan.all_insertions_mut() {
         if matches!(insertion.value, ValueSource::Given) {
             let number = request.number_of(store, insertion.pair).unwrap_or(0);
             insertion.value = request.value(world, store, insertion.pair).map_err(|error| (number, error))?;

@@ -3,7 +3,8 @@
 use super::{
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent},
-    plan::{GivenValue, MAX_ROUNDS},
+    plan::GivenValue,
+    ready::MAX_ROUNDS,
     remove::Completion,
     writer::PairWriter,
 };
@@ -72,9 +73,10 @@ pub(super) fn insert_with(
     given: Option<&GivenValue<'_>>,
 ) -> Result<(), InsertPairError> {
     match (given, fetch::store(world)) {
-        (Some(given), Some(store)) => {
-            Err(InsertPairError::UnexpectedValue { pair: attempted(world, store, tag), found: given.name })
-        }
+        (Some(given), Some(store)) => Err(InsertPairError::UnexpectedValue {
+            pair: attempted(world, store, tag),
+            found: given.value_type.name,
+        }),
         _ => insert_tag(world, tag),
     }
 }

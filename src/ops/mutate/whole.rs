@@ -74,8 +74,7 @@ pub(super) fn check_whole(
 
 /// The planned pairs that are not there.
 fn new_insertions(plan: &InsertPlan) -> impl Iterator<Item = &Insertion> {
-    let adopted = plan.adopted.iter().map(|(insertion, _)| insertion);
-    plan.insertions.iter().chain(adopted).filter(|insertion| !insertion.replaced)
+    plan.all_insertions().filter(|insertion| !insertion.replaced)
 }
 
 impl<'a> After<'a> {

@@ -545,13 +545,13 @@ pub(in crate::ops) fn take_back(
     rows: &[Option<u32>],
 ) {
     let mut moved = None;
-    for (Insertion { pair, value, kind, replaced }, &row) in insertions.iter().zip(rows) {
-        let (Some(kind), Some(row)) = (*kind, row) else { continue };
+    for (Insertion { pair, value, column, replaced }, &row) in insertions.iter().zip(rows) {
+        let (Some(column), Some(row)) = (*column, row) else { continue };
         // It stays with the pair that has it. The other direction, which is next, has the same.
         if matches!(value, ValueSource::Moved(_)) {
             moved = Some((pair.relation, row));
         } else if !replaced && moved != Some((pair.relation, row)) {
-            take_value(world, kind, row);
+            take_value(world, column, row);
         }
     }
 }
