@@ -82,7 +82,7 @@ pub(crate) use {
     mutate::{
         change::{WantedPair, set_pairs},
         operation::ScenePart,
-        plan::{TypedValue, ValueType},
+        value::{TypedValue, ValueType},
     },
     register::{relation::set_mirror, watch::announce_relations},
 };

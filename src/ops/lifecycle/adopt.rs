@@ -11,10 +11,10 @@ use crate::{
     ops::{
         mutate::{
             ends::{EndCheck, broken_constraints},
-            error::{InsertPairError, PairRole},
+            error::{InsertPairError, PairRole, attempted},
             event::{self, ObserveChange, ObserveEntity, PairChange, PairEvent, Removal},
             insert,
-            plan::{attempted, check_rules},
+            plan::check_rules,
             remove,
             writer::{FastPath, PairWriter, arranged},
         },

@@ -2,12 +2,13 @@
 
 use super::{
     bare::Bare,
-    error::{BrokenConstraint, ConstraintError, InsertPairError, store_removed},
+    error::{BrokenConstraint, ConstraintError, InsertPairError, attempted, store_removed},
     event::{self, PairChange, PairEvent, Removal},
     operation::despawn_orphans,
     order::{arrange, arrange_collections},
-    plan::{GivenValue, InsertPlan, Insertion, ValueSource, attempted, take_given},
+    plan::{InsertPlan, Insertion},
     remove::{self, Completion},
+    value::{GivenValue, ValueSource, take_given},
     writer::{self, PairWriter},
 };
 use crate::{
@@ -233,11 +234,7 @@ impl Drop for Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{
-            ends::EndCheck,
-            insert::insert_typed,
-            plan::{ValueType, plan},
-        },
+        super::{ends::EndCheck, insert::insert_typed, plan::plan, value::ValueType},
         *,
     };
     use crate::{

@@ -3,15 +3,13 @@
 use super::{
     apply::apply,
     ends::EndCheck,
-    error::{InsertPairError, store_removed},
+    error::{InsertPairError, attempted, store_removed},
     event::Removal,
     keyed::free_keys,
-    plan::{
-        InsertPlan, PairOrder, TypedValue, ValueSource, ValueType, attempted, make_values, plan_all,
-        validated,
-    },
+    plan::{InsertPlan, PairOrder, make_values, plan_all},
     ready::{mark_ends, plan_until_it_holds},
     remove::{Selection, remove_selected, with_mirrors},
+    value::{TypedValue, ValueSource, ValueType, validated},
     writer::{FastPath, PairWriter},
 };
 use crate::{

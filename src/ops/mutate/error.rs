@@ -586,3 +586,9 @@ pub struct ObservePairsError {
     /// The pairs that were to be observed.
     pub pair: PairName,
 }
+
+/// The names of a pair, for an error.
+pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
+    let relation = store.registry().entry(pair.relation).entity;
+    AttemptedPair::new(world, store, pair.source, relation, pair.target)
+}

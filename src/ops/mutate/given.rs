@@ -4,9 +4,9 @@
 use super::{
     ends::{EndCheck, meets_constraints},
     error::InsertPairError,
-    plan::{GivenValue, ValueSource, take_given},
     ready::mark_ends,
     remove::{Completion, complete},
+    value::{GivenValue, ValueSource, take_given},
     writer::{FastPath, PairWriter, store_value},
 };
 use crate::{fetch, id::StoredPair};

@@ -8,9 +8,10 @@ use super::{
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
     observed::{insert_observed, insert_observed_value},
-    plan::{GivenValue, make_values, plan},
+    plan::{make_values, plan},
     ready::{mark_ends, plan_until_it_holds},
     tag,
+    value::GivenValue,
     writer::{FastPath, PairWriter},
 };
 use crate::{

@@ -1,8 +1,9 @@
 //! One pair per source and key: the rule of keyed relations.
 
 use super::{
-    error::InsertPairError,
-    plan::{GivenValue, InsertPlan, Insertion, ValueSource, attempted},
+    error::{InsertPairError, attempted},
+    plan::{InsertPlan, Insertion},
+    value::{GivenValue, ValueSource},
 };
 use crate::{
     fetch,

@@ -21,5 +21,6 @@ pub(in crate::ops) mod restore;
 #[cfg(feature = "bevy_reflect")]
 pub(in crate::ops) mod several;
 pub(in crate::ops) mod tag;
+pub(in crate::ops) mod value;
 mod whole;
 pub(in crate::ops) mod writer;

@@ -8,99 +8,23 @@
 use super::{
     bare::is_bare_base,
     ends::{EndCheck, EndPlan},
-    error::{AttemptedPair, InsertPairError, PairRole},
+    error::{InsertPairError, PairRole, attempted},
+    value::{GivenValue, ValueSource, ValueType, make_default, validate},
 };
 use crate::{
     fetch,
     id::{RelationId, StoredPair},
-    relation::{
-        Adopted, BoxedValue, CHILD_OF, ColumnRef, EntityName, IS_A, PairContext, Prefab, TraitsError, Value,
-        if_fields,
-    },
+    relation::{Adopted, CHILD_OF, ColumnRef, EntityName, IS_A, Prefab, TraitsError},
     store::PairStore,
     traverse::{ChildrenAccess, Direction, EntityPath, Relations, path_up},
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 use bevy_ecs::{entity::Entity, world::World};
 use bevy_platform::collections::{HashMap, HashSet};
-use core::any::{TypeId, type_name};
 use smallvec::SmallVec;
 
 /// A list of more entities than this is not searched for one of them.
 const MAX_SEARCHED: usize = 8;
-
-/// A value given by the caller.
-pub(crate) struct GivenValue<'a> {
-    pub(crate) value_type: ValueType,
-    pub(crate) value: Value<'a>,
-}
-
-/// A value of a type that the compiler does not see.
-pub(crate) struct TypedValue {
-    pub(crate) value_type: ValueType,
-    pub(crate) value: BoxedValue,
-}
-
-/// The type of a value.
-#[derive(Clone, Copy)]
-pub(crate) struct ValueType {
-    pub(crate) type_id: TypeId,
-    pub(crate) name: &'static str,
-}
-
-impl ValueType {
-    pub(crate) fn of<T: 'static>() -> Self {
-        Self { type_id: TypeId::of::<T>(), name: type_name::<T>() }
-    }
-
-    /// The type of the values in a column.
-    pub(crate) fn of_column(column: ColumnRef) -> Self {
-        Self { type_id: column.value_type(), name: column.value_name() }
-    }
-}
-
-impl<'a> GivenValue<'a> {
-    /// The value in `slot`.
-    fn new<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Self {
-        Self { value_type: ValueType::of::<T>(), value: Value::Slot(slot) }
-    }
-
-    /// The value in `slot`, unless its type has no fields: that is none.
-    pub(super) fn if_value<T: Send + Sync + 'static>(slot: &'a mut Option<T>) -> Option<Self> {
-        let new: Option<fn(&'a mut Option<T>) -> Self> = const { if_fields::<T, _>(Self::new) };
-        new.map(|new| new(slot))
-    }
-}
-
-/// Where the value of a planned pair comes from.
-pub(crate) enum ValueSource {
-    /// There is none.
-    Nothing,
-    /// The caller gave it.
-    Given,
-    /// It is to be made.
-    Missing,
-    Default(BoxedValue),
-    /// It is that of the planned pair before: the other direction of a symmetric pair.
-    Shared,
-    /// It is that of the pair of the same source with this target, which is removed.
-    Moved(Entity),
-}
-
-/// The value that goes with a planned pair, if it brings one.
-pub(super) fn take_given<'a>(
-    source: ValueSource,
-    given: Option<&'a mut GivenValue<'_>>,
-) -> Option<Value<'a>> {
-    match source {
-        ValueSource::Nothing | ValueSource::Missing | ValueSource::Shared | ValueSource::Moved(_) => None,
-        ValueSource::Default(value) => Some(Value::Boxed(value)),
-        ValueSource::Given => given.map(|given| match &mut given.value {
-            Value::Slot(slot) => Value::Slot(&mut **slot),
-            Value::Boxed(value) => Value::Boxed(core::mem::replace(value, Box::new(()))),
-        }),
-    }
-}
 
 /// A pair that is to be inserted.
 pub(crate) struct Insertion {
@@ -304,52 +228,6 @@ pub(crate) fn make_values(
     Ok(())
 }
 
-fn make_default(
-    world: &World,
-    store: &PairStore,
-    pair: StoredPair,
-    column: ColumnRef,
-) -> Result<BoxedValue, InsertPairError> {
-    let missing = || InsertPairError::MissingValue {
-        pair: attempted(world, store, pair),
-        expected: column.value_name(),
-    };
-    validated(world, store, pair, column.default_value(world).ok_or_else(missing)?)
-}
-
-/// A value that its relation has looked at.
-///
-/// # Errors
-/// If it is refused.
-pub(super) fn validated(
-    world: &World,
-    store: &PairStore,
-    pair: StoredPair,
-    value: BoxedValue,
-) -> Result<BoxedValue, InsertPairError> {
-    let mut value = Value::Boxed(value);
-    validate(world, store, pair, &mut value)?;
-    match value {
-        Value::Boxed(value) => Ok(value),
-        Value::Slot(_) => unreachable!("it was boxed above"),
-    }
-}
-
-/// Lets a relation look at a value.
-fn validate(
-    world: &World,
-    store: &PairStore,
-    pair: StoredPair,
-    value: &mut Value<'_>,
-) -> Result<(), InsertPairError> {
-    let entry = store.registry().entry(pair.relation);
-    let Some(validate) = entry.validate else { return Ok(()) };
-    let StoredPair { source, target, .. } = pair;
-    let context = PairContext { world, source, relation: entry.entity, target };
-    validate(value, &context)
-        .map_err(|reason| InsertPairError::Refused { pair: attempted(world, store, pair), reason })
-}
-
 /// Checks the rules for a pair whose ends are alive, without its value, and for its companions if it `has_companions`.
 ///
 /// # Errors
@@ -366,12 +244,6 @@ pub(in crate::ops) fn check_rules(
         planner.add_companions(pair);
     }
     planner.finish().map(drop)
-}
-
-/// The names of a pair, for an error.
-pub(crate) fn attempted(world: &World, store: &PairStore, pair: StoredPair) -> AttemptedPair {
-    let relation = store.registry().entry(pair.relation).entity;
-    AttemptedPair::new(world, store, pair.source, relation, pair.target)
 }
 
 impl<'a> Planner<'a> {

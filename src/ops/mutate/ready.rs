@@ -1,8 +1,8 @@
 //! What has to be done before pairs can be inserted.
 
 use super::{
-    error::{InsertPairError, PairRole, store_removed},
-    plan::{InsertPlan, attempted},
+    error::{InsertPairError, PairRole, attempted, store_removed},
+    plan::InsertPlan,
 };
 use crate::{
     fetch,

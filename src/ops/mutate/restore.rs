@@ -3,9 +3,10 @@
 use super::{
     change::{Request, execute},
     ends::EndCheck,
-    error::{AttemptedPair, InsertPairError, PairRole},
-    plan::{InsertPlan, PairOrder, ValueSource, ValueType, attempted, plan_whole, validated},
+    error::{AttemptedPair, InsertPairError, PairRole, attempted},
+    plan::{InsertPlan, PairOrder, plan_whole},
     remove::with_mirrors,
+    value::{ValueSource, ValueType, validated},
     whole::check_whole,
 };
 use crate::{

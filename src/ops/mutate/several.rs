@@ -3,10 +3,11 @@
 use super::{
     change::{Request, execute},
     ends::EndCheck,
-    error::{AttemptedPair, InsertPairError, PairRole},
+    error::{AttemptedPair, InsertPairError, PairRole, attempted},
     insert::resolve_pair,
     keyed::free_keys,
-    plan::{InsertPlan, TypedValue, ValueSource, ValueType, attempted, make_values, plan_all, validated},
+    plan::{InsertPlan, make_values, plan_all},
+    value::{TypedValue, ValueSource, ValueType, validated},
 };
 use crate::{
     fetch,

@@ -3,9 +3,9 @@
 use super::{
     error::{AttemptedPair, InsertPairError, PairRole, store_removed},
     event::{self, PairChange, PairEvent},
-    plan::GivenValue,
     ready::MAX_ROUNDS,
     remove::Completion,
+    value::GivenValue,
     writer::PairWriter,
 };
 use crate::{

@@ -1,8 +1,8 @@
 //! The rules that depend on other pairs, checked on what would be there once everything planned is.
 
 use super::{
-    error::InsertPairError,
-    plan::{InsertPlan, Insertion, attempted},
+    error::{InsertPairError, attempted},
+    plan::{InsertPlan, Insertion},
 };
 use crate::{
     id::{RelationId, StoredPair},

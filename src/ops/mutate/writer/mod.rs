@@ -5,7 +5,10 @@ mod together;
 
 pub(super) use observed::InsertionKind;
 
-use super::plan::{Insertion, PairOrder, ValueSource};
+use super::{
+    plan::{Insertion, PairOrder},
+    value::ValueSource,
+};
 use crate::{
     fetch,
     id::{RelationId, StoredPair, StoredTag},
