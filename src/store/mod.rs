@@ -109,7 +109,7 @@ pub(crate) struct PairStore {
     /// Some relation refuses the despawn of its targets.
     targets_refuse: bool,
     /// See [`set_writing`](Self::set_writing).
-    writing: Option<(StoredPair, bool)>,
+    writing: Option<ComponentWrite>,
     /// The columns with values that were removed and are still to be dropped.
     removed: SmallVec<[ColumnRef; 1]>,
     /// They are not to be dropped yet.
@@ -127,6 +127,14 @@ pub(crate) struct PairStore {
     tables: TableComponents,
     /// Relations that are mirrored and have changed. See [`mirrors`].
     stale_mirrors: SmallVec<[(RelationId, UpdateMirror); 1]>,
+}
+
+/// A plan is writing the component that keeps a pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ComponentWrite {
+    pub(crate) pair: StoredPair,
+    /// The pair is there and stays: only its value is replaced.
+    pub(crate) replaced: bool,
 }
 
 /// Whether the pairs of `ChildOf` are in the store.
@@ -375,20 +383,20 @@ impl PairStore {
         self.keeps_removed = keep;
     }
 
-    /// Notes the pair whose component is being written by a plan, and whether the pair stays and only its value is replaced.
-    pub(crate) fn set_writing(&mut self, writing: Option<(StoredPair, bool)>) {
+    /// Notes what a plan is writing, until the observers of the component have run.
+    pub(crate) fn set_writing(&mut self, writing: Option<ComponentWrite>) {
         self.writing = writing;
     }
 
     /// Whether the component that keeps the pair of `source` is being replaced by another with the same target.
     #[inline]
     pub(crate) fn is_replacing(&self, source: Entity) -> bool {
-        self.writing.is_some_and(|(pair, replaced)| replaced && pair.source == source)
+        self.writing.is_some_and(|write| write.replaced && write.pair.source == source)
     }
 
     /// Whether the component of a new pair is being written by a plan, which has the companions of the pair, too.
     pub(crate) fn is_planned(&self, pair: StoredPair) -> bool {
-        self.writing == Some((pair, false))
+        self.writing == Some(ComponentWrite { pair, replaced: false })
     }
 
     /// The number of rows that pairs may name in the column of a type.

@@ -16,6 +16,7 @@ use crate::{
     id::StoredPair,
     ops::register::report::report_warning,
     relation::{Adopted, IS_A, InsertMade},
+    store::ComponentWrite,
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -217,7 +218,7 @@ struct Writing<'w>(&'w mut World);
 impl<'w> Writing<'w> {
     fn new(world: &'w mut World, pair: StoredPair, replaced: bool) -> Self {
         if let Some(store) = fetch::store_mut(world) {
-            store.set_writing(Some((pair, replaced)));
+            store.set_writing(Some(ComponentWrite { pair, replaced }));
         }
         Self(world)
     }

@@ -3,8 +3,7 @@
 use super::{
     ends::EndCheck,
     error::{InsertPairError, InsertPairsError},
-    insert::{insert_constrained, insert_slot, insert_typed, insert_when_ready, insert_with_components},
-    observed::insert_observed,
+    insert::{complete_insertion, insert, insert_typed},
     operation::Operation,
     writer::{FastPath, PairWriter},
 };
@@ -44,13 +43,10 @@ fn insert_numbered<R: Relation>(
         let world = operation.world();
         let inserted = next.and_then(|(relation, (number, (source, value, target), why))| {
             let pair = StoredPair { source, relation, target };
-            let inserted = match why {
-                FastPath::NotReady => insert_when_ready(world, pair, ends),
-                FastPath::Observed => insert_observed(world, pair, ends, insert_when_ready),
-                FastPath::WithComponents => insert_with_components(world, pair, ends),
-                FastPath::Constrained => insert_constrained(world, pair, ends),
-                _ if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
-                _ => insert_slot(world, pair, &mut Some(value), ends),
+            let inserted = match complete_insertion(world, pair, why, ends) {
+                Some(inserted) => inserted,
+                None if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
+                None => insert(world, pair, None, ends),
             };
             inserted.map_err(|error| (number, error))
         });

@@ -5,7 +5,7 @@ use super::{
     ends::{EndCheck, meets_constraints},
     error::InsertPairError,
     ready::mark_ends,
-    remove::{Completion, complete},
+    remove::complete_at_once,
     value::{GivenValue, ValueSource, take_given},
     writer::{FastPath, PairWriter, store_value},
 };
@@ -52,8 +52,6 @@ pub(super) fn try_insert_given(
             Some(_) => PairWriter::new(store).replace(pair, Some(stored), tick),
         }
     }
-    let mut rest = Completion::default();
-    complete(world, &mut rest);
-    rest.finish();
+    complete_at_once(world);
     Ok(true)
 }

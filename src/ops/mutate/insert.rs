@@ -84,15 +84,33 @@ fn insert_typed_tag<R: Relation>(
         }
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
-            FastPath::NotReady => return insert_when_ready(world, pair, ends),
-            FastPath::Observed => return insert_observed(world, pair, ends, insert_when_ready),
-            FastPath::WithComponents => return insert_with_components(world, pair, ends),
-            FastPath::Together => return insert_together(world, pair, ends),
-            FastPath::Constrained => return insert_constrained(world, pair, ends),
-            FastPath::Declined => {}
+            path => {
+                if let Some(inserted) = complete_insertion(world, pair, path, ends) {
+                    return inserted;
+                }
+            }
         }
     }
     insert_typed_by_rules::<R>(world, source, None, target, ends)
+}
+
+/// Completes an insertion that was tried on the fast path. `None` if it takes a plan.
+#[inline]
+pub(super) fn complete_insertion(
+    world: &mut World,
+    pair: StoredPair,
+    path: FastPath,
+    ends: EndCheck<'_>,
+) -> Option<Result<(), InsertPairError>> {
+    match path {
+        FastPath::Done => Some(Ok(())),
+        FastPath::NotReady => Some(insert_when_ready(world, pair, ends)),
+        FastPath::Observed => Some(insert_observed(world, pair, ends, insert_when_ready)),
+        FastPath::WithComponents => Some(insert_with_components(world, pair, ends)),
+        FastPath::Together => Some(insert_together(world, pair, ends)),
+        FastPath::Constrained => Some(insert_constrained(world, pair, ends)),
+        FastPath::Declined => None,
+    }
 }
 
 /// Inserts a pair with a value on the fast path, or replaces the value, and returns the old one.
@@ -155,8 +173,8 @@ fn insert_value_when_ready<R: Relation>(
             };
         }
     }
-    let mut slot = Some(value);
-    insert_typed_by_rules::<R>(world, source, GivenValue::if_value(&mut slot).as_mut(), target, ends)
+    let mut value = Some(value);
+    insert_typed_by_rules::<R>(world, source, GivenValue::if_value(&mut value).as_mut(), target, ends)
 }
 
 #[inline(never)]
@@ -171,14 +189,14 @@ fn insert_typed_by_rules<R: Relation>(
     insert(world, StoredPair { source, relation, target }, given, ends)
 }
 
-/// Inserts a pair with the value in `slot`; a type without fields is no value.
-pub(crate) fn insert_slot<T: Send + Sync + 'static>(
+/// [`insert`] with a value; a type without fields is none.
+pub(crate) fn insert_value<T: Send + Sync + 'static>(
     world: &mut World,
     pair: StoredPair,
-    slot: &mut Option<T>,
+    value: T,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    insert(world, pair, GivenValue::if_value(slot).as_mut(), ends)
+    insert(world, pair, GivenValue::if_value(&mut Some(value)).as_mut(), ends)
 }
 
 /// Inserts a pair named by its entities, with a value or none; a tag, if that is what is named.
@@ -210,8 +228,7 @@ pub(crate) fn insert_value_by_id<T: Send + Sync + 'static>(
     value: T,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
-    let mut slot = Some(value);
-    insert_by_id(world, source, pair, GivenValue::if_value(&mut slot).as_mut(), ends)
+    insert_by_id(world, source, pair, GivenValue::if_value(&mut Some(value)).as_mut(), ends)
 }
 
 /// The relation and target of a pair named by its entities.
@@ -256,12 +273,11 @@ pub(crate) fn insert(
     } else if let Some(store) = fetch::store_mut(world) {
         match PairWriter::new(store).try_insert(pair, tick) {
             FastPath::Done => return Ok(()),
-            FastPath::NotReady => return insert_when_ready(world, pair, ends),
-            FastPath::Observed => return insert_observed(world, pair, ends, insert_when_ready),
-            FastPath::WithComponents => return insert_with_components(world, pair, ends),
-            FastPath::Together => return insert_together(world, pair, ends),
-            FastPath::Constrained => return insert_constrained(world, pair, ends),
-            FastPath::Declined => {}
+            path => {
+                if let Some(inserted) = complete_insertion(world, pair, path, ends) {
+                    return inserted;
+                }
+            }
         }
     }
     insert_by_plan(world, pair, given, ends)
@@ -320,11 +336,7 @@ pub(in crate::ops) fn insert_for_clone(
 /// Marks the ends of a pair that was not ready for the fast path, which is taken then, unless the pair may close a
 /// cycle. The components of a source in tables may still have to be written.
 #[inline(never)]
-pub(super) fn insert_when_ready(
-    world: &mut World,
-    pair: StoredPair,
-    ends: EndCheck<'_>,
-) -> Result<(), InsertPairError> {
+fn insert_when_ready(world: &mut World, pair: StoredPair, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
     if mark_ends(world, pair)? {
         let tick = world.change_tick();
         let Some(store) = fetch::store_mut(world) else {
@@ -349,7 +361,7 @@ pub(super) fn insert_when_ready(
 
 /// Inserts a pair for which the fast path was [`FastPath::WithComponents`], and has the components of its source written.
 #[inline(never)]
-pub(super) fn insert_with_components(
+fn insert_with_components(
     world: &mut World,
     pair: StoredPair,
     ends: EndCheck<'_>,
@@ -363,11 +375,7 @@ pub(super) fn insert_with_components(
 
 /// Inserts a pair for which the fast path was [`FastPath::Together`].
 #[inline(never)]
-pub(super) fn insert_together(
-    world: &mut World,
-    pair: StoredPair,
-    ends: EndCheck<'_>,
-) -> Result<(), InsertPairError> {
+fn insert_together(world: &mut World, pair: StoredPair, ends: EndCheck<'_>) -> Result<(), InsertPairError> {
     match try_when_marked(world, pair, |store, tick| PairWriter::new(store).try_insert_together(pair, tick))?
     {
         true => Ok(()),
@@ -377,7 +385,7 @@ pub(super) fn insert_together(
 
 /// Inserts a pair for which the fast path was [`FastPath::Constrained`]: by the rules, if its ends are not what they must be.
 #[inline(never)]
-pub(super) fn insert_constrained(
+fn insert_constrained(
     world: &mut World,
     pair: StoredPair,
     ends: EndCheck<'_>,

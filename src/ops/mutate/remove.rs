@@ -261,11 +261,11 @@ pub(crate) fn remove_by_id(world: &mut World, source: Entity, pair: PairId) -> O
 /// Removes one pair of relation type `R`. True if it was there.
 #[inline]
 pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, target: Entity) -> bool {
-    let with_value: Option<RemoveTyped<R>> = const { if_fields::<R, _>(try_remove_value::<R>) };
+    let with_value: Option<RemoveValue> = const { if_fields::<R, _>(try_remove_value::<R>) };
     if let Some(remove) = with_value
         && let Some(removed) = remove(world, source, target)
     {
-        return removed.is_some();
+        return removed;
     }
     let Some(store) = fetch::store_mut(world) else { return false };
     let Some(relation) = store.registry().of_type::<R>() else { return false };
@@ -285,7 +285,7 @@ pub(crate) fn remove_typed<R: Relation>(world: &mut World, source: Entity, targe
     }
 }
 
-type RemoveTyped<R> = fn(&mut World, Entity, Entity) -> Option<Option<Option<R>>>;
+type RemoveValue = fn(&mut World, Entity, Entity) -> Option<bool>;
 
 /// Removes all pairs of relation type `R` that an entity has, and returns their number.
 pub(crate) fn remove_source<R: Relation>(world: &mut World, source: Entity) -> usize {
@@ -336,19 +336,15 @@ fn unlink_values<R: Relation>(
     Some(())
 }
 
-/// Removes a pair with a value on the fast path, and returns the value. `None` if the relation does not have the fast
-/// path.
+/// Removes a pair with a value on the fast path. Returns whether it was there; `None` if the relation does not have the
+/// fast path.
 #[inline]
-fn try_remove_value<R: Relation>(
-    world: &mut World,
-    source: Entity,
-    target: Entity,
-) -> Option<Option<Option<R>>> {
+fn try_remove_value<R: Relation>(world: &mut World, source: Entity, target: Entity) -> Option<bool> {
     let (store, values) = fetch::store_and_values::<R>(world)?;
     let relation = store.registry().of_type::<R>()?;
     let (flag, affected) = (FastPathFlags::REMOVE_VALUE, Affected::Target(target));
     let mut fast = PairWriter::new(store).fast_values(relation, values, flag, affected)?;
-    Some(fast.remove(source, target))
+    Some(fast.remove(source, target).is_some())
 }
 
 #[inline(never)]
@@ -469,7 +465,8 @@ fn remove_unobserved(world: &mut World, pair: StoredPair) -> Option<bool> {
     Some(true)
 }
 
-fn complete_at_once(world: &mut World) {
+/// [`complete`] where nothing else is left to be done.
+pub(super) fn complete_at_once(world: &mut World) {
     let mut rest = Completion::default();
     complete(world, &mut rest);
     rest.finish();
