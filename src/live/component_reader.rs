@@ -3,7 +3,7 @@
 use super::feed::{self, Feed};
 use crate::{
     fetch,
-    store::{Cursor, PairStore},
+    store::{Cursor, PairStore, TickChecks},
 };
 use alloc::vec::Vec;
 use bevy_ecs::{
@@ -21,7 +21,7 @@ pub(super) struct ComponentReader {
     feed: Option<Arc<Feed>>,
     cursor: Cursor,
     read_at: Tick,
-    tick_checks: u32,
+    tick_checks: TickChecks,
 }
 
 impl ComponentReader {
@@ -57,8 +57,8 @@ impl ComponentReader {
         if !is_mutable {
             return is_known;
         }
-        let checks = fetch::store(world).map_or(0, PairStore::tick_checks);
-        let are_comparable = checks.wrapping_sub(self.tick_checks) <= 1;
+        let checks = fetch::store(world).map(PairStore::tick_checks).unwrap_or_default();
+        let are_comparable = checks.can_compare(self.tick_checks);
         if is_known && are_comparable {
             fetch::for_each_changed(world, component, self.read_at, |entity| touched.push(entity));
         }

@@ -2,7 +2,13 @@
 //!
 //! Writing in place triggers no event. It is found by comparing change ticks at every read.
 
-use crate::{expr::WorldAccess, fetch::KnownTicks, id::RelationId, relation::ColumnRef, store::PairStore};
+use crate::{
+    expr::WorldAccess,
+    fetch::KnownTicks,
+    id::RelationId,
+    relation::ColumnRef,
+    store::{PairStore, TickChecks},
+};
 #[cfg(feature = "bevy_reflect")]
 pub(super) use members::{MemberField, Members};
 #[cfg(not(feature = "bevy_reflect"))]
@@ -18,12 +24,18 @@ pub(super) struct WrittenReader {
     after: Option<Tick>,
     /// The ticks that were read.
     ticks: KnownTicks,
-    tick_checks: u32,
+    tick_checks: TickChecks,
 }
 
 impl WrittenReader {
     pub(super) fn new(component: ComponentId, members: Members) -> Self {
-        Self { component, members, after: None, ticks: KnownTicks::default(), tick_checks: 0 }
+        Self {
+            component,
+            members,
+            after: None,
+            ticks: KnownTicks::default(),
+            tick_checks: TickChecks::default(),
+        }
     }
 
     /// Calls a function with each entity whose component was inserted or written since the last read, or has a field with an
@@ -41,7 +53,7 @@ impl WrittenReader {
         let ticks = access.ticks(self.component)?;
         let checks = store.tick_checks();
         // After a panic in between, everything is read anew; also if ticks cannot be compared any more.
-        let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
+        let after = self.after.take().filter(|_| checks.can_compare(self.tick_checks));
         let mut members = self.members.start(access, self.component, after.is_none());
         let count = ticks.for_each_changed(after, &mut self.ticks, |entity| {
             members.take(entity);
@@ -63,12 +75,12 @@ pub(super) struct ValueReader {
     /// How often values had been borrowed to be written.
     write_borrows: u64,
     after: Option<Tick>,
-    tick_checks: u32,
+    tick_checks: TickChecks,
 }
 
 impl ValueReader {
     pub(super) fn new(relation: RelationId, column: Option<ColumnRef>) -> Self {
-        Self { relation, column, write_borrows: 0, after: None, tick_checks: 0 }
+        Self { relation, column, write_borrows: 0, after: None, tick_checks: TickChecks::default() }
     }
 
     /// Calls a function with each pair whose value was written in place since the last read, and maybe others.
@@ -83,7 +95,7 @@ impl ValueReader {
         each: impl FnMut(Entity, Entity),
     ) -> bool {
         let (now, checks) = (access.write_tick(), store.tick_checks());
-        let after = self.after.take().filter(|_| checks.wrapping_sub(self.tick_checks) <= 1);
+        let after = self.after.take().filter(|_| checks.can_compare(self.tick_checks));
         (self.after, self.tick_checks) = (Some(before(now)), checks);
         let Some((column, write_borrows)) =
             self.column.and_then(|column| Some((column, access.write_borrows(column)?)))

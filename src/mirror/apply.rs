@@ -43,16 +43,16 @@ pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, may_wait: boo
     if with(world, kind, |mirror| mirror.is_received) == Some(true) {
         return receive::apply(world, kind, source, &*wanted);
     }
-    let Errors { now, for_now } = match may_wait {
+    let Errors { lasting, temporary } = match may_wait {
         true => apply_to(ScenePart::begin(world).world(), kind, source, &*wanted),
         false => apply_to(world, kind, source, &*wanted),
     };
-    if may_wait && !for_now.is_empty() {
+    if may_wait && !temporary.is_empty() {
         let then = (kind.read)(world, source);
-        wait(world, kind, Refused { source, wanted, then, errors: for_now });
-        report_all(world, now);
+        wait(world, kind, Refused { source, wanted, then, errors: temporary });
+        report_all(world, lasting);
     } else {
-        report_all(world, now.into_iter().chain(for_now));
+        report_all(world, lasting.into_iter().chain(temporary));
     }
 }
 
@@ -95,7 +95,7 @@ fn retry(world: &mut World, kind: Kind) {
                 report_all(world, errors);
                 continue;
             }
-            let errors = apply_to(world, kind, source, &*wanted).for_now;
+            let errors = apply_to(world, kind, source, &*wanted).temporary;
             if !errors.is_empty() {
                 let then = (kind.read)(world, source);
                 wait(world, kind, Refused { source, wanted, then, errors });

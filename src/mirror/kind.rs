@@ -131,7 +131,7 @@ impl From<Entity> for Due {
 /// Why a component is not, or not in full, what the pairs are now.
 #[derive(Default)]
 pub(super) struct Errors {
-    pub(super) now: Vec<MirrorError>,
+    pub(super) lasting: Vec<MirrorError>,
     /// Errors that may be gone once the rest of a scene is there.
-    pub(super) for_now: Vec<MirrorError>,
+    pub(super) temporary: Vec<MirrorError>,
 }

@@ -5,9 +5,15 @@ use super::{
     state::mirrors,
     value::{ReflectedValue, copy},
 };
-use crate::{fetch, id::RelationId, ops::Followed, relation::ReflectedData, store::PairStore};
+use crate::{
+    fetch,
+    id::RelationId,
+    ops::Followed,
+    relation::{ColumnRef, reflected_value},
+    store::PairStore,
+};
 use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
-use bevy_reflect::{ReflectFromPtr, TypeRegistry};
+use bevy_reflect::TypeRegistry;
 use core::any::{Any, TypeId};
 
 /// The pairs of `R` that `source` has.
@@ -78,7 +84,7 @@ pub(super) fn read_target(
 fn read_value(
     world: &World,
     store: &PairStore,
-    registry: &TypeRegistry,
+    types: &TypeRegistry,
     id: RelationId,
     source: Entity,
     target: Entity,
@@ -89,28 +95,23 @@ fn read_value(
     if store.registry().entry(id).data.is_some() {
         return None;
     }
-    let value = column.get(world, store.relation(id).row(source, target)?)?;
-    let reflect = registry.get_type_data::<ReflectFromPtr>(type_id)?.as_reflect(value as &dyn Any)?;
-    copy(reflect.as_partial_reflect()).map(ReflectedValue::from_box)
+    read_from(world, types, column, store.relation(id).row(source, target)?)
 }
 
 /// The value of a pair whose relation has values, as reflection shows it.
 pub(super) fn read_own_value(
     world: &World,
     store: &PairStore,
-    registry: &TypeRegistry,
+    types: &TypeRegistry,
     id: RelationId,
     source: Entity,
     target: Entity,
 ) -> Option<ReflectedValue> {
     let column = store.registry().entry(id).data?;
-    let value = column.get(world, store.relation(id).row(source, target)?)?;
-    let copied = match (value as &dyn Any).downcast_ref::<ReflectedData>() {
-        Some(ReflectedData(value)) => copy(&**value),
-        None => {
-            let reflect = registry.get_type_data::<ReflectFromPtr>(column.value_type())?;
-            copy(reflect.as_reflect(value as &dyn Any)?.as_partial_reflect())
-        }
-    };
-    copied.map(ReflectedValue::from_box)
+    read_from(world, types, column, store.relation(id).row(source, target)?)
+}
+
+fn read_from(world: &World, types: &TypeRegistry, column: ColumnRef, row: u32) -> Option<ReflectedValue> {
+    let value = reflected_value(types, column.get(world, row)? as &dyn Any)?;
+    copy(value).map(ReflectedValue::from_box)
 }

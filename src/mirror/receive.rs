@@ -23,7 +23,7 @@ pub(super) fn start(world: &mut World, kind: Kind) -> Result<(), TraitsError> {
 pub(super) fn apply(world: &mut World, kind: Kind, source: Entity, arrived: &dyn MirrorValue) {
     let set_aside =
         unmet::entities(world, kind, |why| matches!(why, Why::ChangedBy(by) if by.contains(&source)));
-    let errors = apply_to(world, kind, source, arrived).now;
+    let errors = apply_to(world, kind, source, arrived).lasting;
     report_all(world, errors);
     set_aside.into_iter().for_each(|entity| try_again(world, kind, entity));
 }

@@ -49,20 +49,20 @@ pub(super) fn resolve<'a, P>(
             MirroredTarget::Type(named) => match resolve_type(world, source, named) {
                 Ok(resolved) => resolved,
                 Err(error) => {
-                    errors.now.push(error);
+                    errors.lasting.push(error);
                     continue;
                 }
             },
         };
         if !world.entities().contains_spawned(target) {
-            errors.for_now.push(dead(world, source, relation, target));
+            errors.temporary.push(dead(world, source, relation, target));
             continue;
         }
         let pair = Wanted { mirrored, target, value };
         let number = *numbers.entry(target).or_insert(pairs.len());
         if number < pairs.len() {
             let [source_entity, target] = [source, target].map(|end| EntityName::new(world, end));
-            errors.now.push(MirrorError::Twice { source_entity, target });
+            errors.lasting.push(MirrorError::Twice { source_entity, target });
             pairs[number] = pair;
         } else {
             pairs.push(pair);
@@ -95,7 +95,7 @@ pub(super) fn set_pairs<P>(
         Ok(()) => order_sources(world, kind, source, (key, entity), &places),
         Err(error) => {
             let source_entity = EntityName::new(world, source);
-            errors.for_now.push(MirrorError::Refused { source_entity, error: Box::new(error) });
+            errors.temporary.push(MirrorError::Refused { source_entity, error: Box::new(error) });
         }
     }
 }

@@ -4,7 +4,11 @@ use super::{
     error::MirrorError,
     kind::{Due, Kind, MirrorValue},
 };
-use crate::{fetch, ops::Followed, store::Cursor};
+use crate::{
+    fetch,
+    ops::Followed,
+    store::{Cursor, TickChecks},
+};
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, VecDeque},
@@ -39,9 +43,8 @@ pub(super) struct Mirror {
     pub(super) moved: EntityHashSet,
     /// Clones that are being made: a component that another of their components brings along does not say what their pairs are.
     pub(super) cloned: EntityHashSet,
-    /// How often values had been borrowed to be written in place, the tick at which that was read, and how often ticks had been
-    /// clamped by then.
-    pub(super) write_borrows: (u64, Tick, u32),
+    /// Up to when values that were written in place were read.
+    pub(super) values_read: ValuesRead,
     /// If another world decides the pairs: what has arrived and is not, or not in full, what the pairs are.
     ///
     /// While there is an entry with a component, the entity keeps its own, even without pairs: otherwise a removal that arrives
@@ -49,6 +52,15 @@ pub(super) struct Mirror {
     pub(super) unmet: BTreeMap<Entity, Arrived>,
     /// Components of scenes that a rule has refused. It may allow them once the rest of the scene is there.
     pub(super) waiting: VecDeque<Refused>,
+}
+
+/// Up to when values of pairs were read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ValuesRead {
+    /// How often they had been borrowed to be written in place.
+    pub(super) write_borrows: u64,
+    pub(super) tick: Tick,
+    pub(super) tick_checks: TickChecks,
 }
 
 /// A component that has arrived for an entity, and that lists other pairs than this has.

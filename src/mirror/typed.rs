@@ -6,7 +6,7 @@ use super::{
     kind::{Due, Errors, MirrorComponent},
     read::{read, read_last},
     set::{Wanted, resolve, set_pairs},
-    state::{mirror, with},
+    state::{ValuesRead, mirror, with},
     write,
 };
 use crate::{
@@ -67,7 +67,7 @@ impl<R: MirroredRelation> MirrorComponent for MirroredPairs<R> {
     fn set_pairs(&self, world: &mut World, source: Entity, errors: &mut Errors) {
         let entity = match ops::register_relation::<R>(world) {
             Ok(entity) => entity,
-            Err(error) => return errors.now.push(error.into()),
+            Err(error) => return errors.lasting.push(error.into()),
         };
         let listed = self.pairs.iter().map(|pair| (&pair.target, pair));
         let pairs = resolve(world, source, entity, listed, errors);
@@ -111,24 +111,26 @@ fn is_stored<R: MirroredRelation>(world: &World, pair: StoredPair, mirrored: &Mi
 /// Notes the pairs whose values were written in place since the last call.
 fn note_written_values<R: MirroredRelation>(world: &mut World) {
     let kind = kind_of::<MirroredPairs<R>>();
-    let Some((seen, since, checks_before)) = mirror(world, kind).map(|mirror| mirror.write_borrows) else {
+    let Some(before) = mirror(world, kind).map(|mirror| mirror.values_read) else { return };
+    let Some(values) = fetch::values::<R>(world) else { return };
+    if values.write_borrows() == before.write_borrows {
         return;
-    };
-    let Some(values) = fetch::values::<R>(world).filter(|values| values.write_borrows() != seen) else {
-        return;
-    };
-    let write_borrows = values.write_borrows();
-    let now = world.read_change_tick();
+    }
     let Some((store, id)) =
         fetch::store(world).and_then(|store| Some((store, store.registry().of_type::<R>()?)))
     else {
         return;
     };
-    let (index, checks) = (store.relation(id), store.tick_checks());
-    let are_comparable = checks.wrapping_sub(checks_before) <= 1;
+    let now = ValuesRead {
+        write_borrows: values.write_borrows(),
+        tick: world.read_change_tick(),
+        tick_checks: store.tick_checks(),
+    };
+    let index = store.relation(id);
+    let are_comparable = now.tick_checks.can_compare(before.tick_checks);
     let is_newer = |source, target| {
         let tick = index.row(source, target).and_then(|row| values.changed(row));
-        tick.is_some_and(|tick| !are_comparable || tick.is_newer_than(since, now))
+        tick.is_some_and(|tick| !are_comparable || tick.is_newer_than(before.tick, now.tick))
     };
     // Each source once: its component is compared as a whole.
     let mut met = EntityHashSet::default();
@@ -137,7 +139,7 @@ fn note_written_values<R: MirroredRelation>(world: &mut World) {
     // What is written from now on has a later tick.
     world.increment_change_tick();
     with(world, kind, |mirror| {
-        mirror.write_borrows = (write_borrows, now, checks);
+        mirror.values_read = now;
         mirror.due.extend(written);
     });
 }

@@ -39,11 +39,11 @@ pub(super) fn note(
 ) {
     with_unmet(world, kind, |unmet| {
         let before = unmet.remove(&source);
-        if errors.for_now.is_empty() {
+        if errors.temporary.is_empty() {
             return;
         }
         let is_reported = matches!(before, Some(Arrived { why: Why::Refused { is_reported: true, .. }, .. }));
-        let unreported = if is_reported { Vec::new() } else { errors.for_now.clone() };
+        let unreported = if is_reported { Vec::new() } else { errors.temporary.clone() };
         let why = Why::Refused { unreported, is_reported };
         unmet.insert(source, Arrived { component: Some(component.clone_boxed()), why });
     });

@@ -105,8 +105,8 @@ impl MirrorComponent for RuntimeMirroredPairs {
                     Some((_, pairs)) => pairs.push(pair),
                     None => lists.push((relation, Vec::from([pair]))),
                 },
-                Err(error @ MirrorError::UnknownRelation { .. }) => errors.for_now.push(error),
-                Err(error) => errors.now.push(error),
+                Err(error @ MirrorError::UnknownRelation { .. }) => errors.temporary.push(error),
+                Err(error) => errors.lasting.push(error),
             }
         }
         let unlisted = fetch::store(world).map(|store| {
@@ -265,7 +265,9 @@ fn choose(
             let stored = if is_same { None } else { to_stored(world, column, own.get()) };
             if !is_same && stored.is_none() {
                 let source_entity = EntityName::new(world, pair.source);
-                errors.now.push(MirrorError::WrongValue { source_entity, path: column.value_name().into() });
+                errors
+                    .lasting
+                    .push(MirrorError::WrongValue { source_entity, path: column.value_name().into() });
             }
             stored.map(|value| TypedValue { value_type: ValueType::of_column(column), value })
         }

@@ -2,7 +2,7 @@
 
 use super::{
     kind::{Due, Kind, MirrorComponent},
-    state::{Mirror, MirroredIndex, Mirrors, Places, mirror, with},
+    state::{Mirror, MirroredIndex, Mirrors, Places, ValuesRead, mirror, with},
     unmet,
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(super) fn start(world: &mut World, kind: Kind, in_scenes: bool) {
         applying: None,
         moved: EntityHashSet::default(),
         cloned: EntityHashSet::default(),
-        write_borrows: (0, tick, 0),
+        values_read: ValuesRead { tick, ..ValuesRead::default() },
         unmet: BTreeMap::new(),
         waiting: VecDeque::new(),
     });

@@ -7,7 +7,12 @@ use super::{
     params::{self, ChildrenParams, SearchParams, WalkDirection},
     read::{CountedPage, PairsAt, types_of},
 };
-use crate::{expr::bits, fetch, ops::use_all_relations, world::WorldPairExt};
+use crate::{
+    expr::{ExprRunError, bits},
+    fetch,
+    ops::use_all_relations,
+    world::WorldPairExt,
+};
 use bevy_ecs::{
     archetype::{Archetype, ArchetypeEntity},
     component::ComponentId,
@@ -24,7 +29,7 @@ use std::{
     vec::Vec,
 };
 
-/// After so many entities it is looked at the clock.
+/// The clock is read once per this many entities.
 const SCANNED_AT_ONCE: usize = 256;
 
 /// Names of components that show what an entity without a name is.
@@ -44,16 +49,15 @@ struct ListedEntity<'w> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<String>,
     /// The number of entities below it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    children: Option<usize>,
+    children: usize,
 }
 
 impl<'w> ListedEntity<'w> {
-    fn new(writer: &ResultWriter<'w>, entity: Entity, relation: Option<Entity>) -> Self {
+    fn new(writer: &ResultWriter<'w>, entity: Entity, relation: Entity) -> Self {
         let world = writer.world;
         let label = world.get::<Name>(entity).map(Name::as_str);
         let components = if label.is_some() { Vec::new() } else { components(world, entity) };
-        let children = relation.map(|relation| world.pairs_by_id(relation).source_count(entity));
+        let children = world.pairs_by_id(relation).source_count(entity);
         Self { name: writer.names().entity(entity), entity: bits(entity), label, components, children }
     }
 }
@@ -89,19 +93,18 @@ pub(super) fn children(
 ) -> Result<ChildrenPage, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
     use_all_relations(world);
-    // What is refused makes no entity for a type.
-    params.relation.as_ref().map(|relation| relation.find_one(world, "relation", None)).transpose()?;
-    params.parent.as_ref().map(|parent| parent.find_one(world, "parent", None)).transpose()?;
-    let relation = match &params.relation {
-        Some(relation) => relation.entity(world, "relation", None)?,
-        None => child_of(world)?,
-    };
-    let parent = params.parent.as_ref().map(|parent| parent.entity(world, "parent", None)).transpose()?;
-    if parent.is_some() && params.named.is_some() {
+    if params.parent.is_some() && params.named.is_some() {
         return Err(RemoteError::Params(
             "`named` is for entities at the top: it goes without `parent`".into(),
         ));
     }
+    let relation = params.relation.map(|relation| relation.find_one(world, "relation", None)).transpose()?;
+    let parent = params.parent.map(|parent| parent.find_one(world, "parent", None)).transpose()?;
+    let relation = match relation {
+        Some(relation) => params::entity_of(world, relation),
+        None => child_of(world)?,
+    };
+    let parent = parent.map(|parent| params::entity_of(world, parent));
     let types = types_of(world);
     let types = types.read();
     let mut writer = ResultWriter::new(world, &types, limits);
@@ -115,7 +118,7 @@ pub(super) fn children(
         let keeps_pair = entry.and_then(|entry| entry.adopted).map(|adopted| adopted.component);
         let page = scan.run(
             &mut writer,
-            Some(relation),
+            relation,
             |archetype| {
                 !has(archetype, keeps_pair) && params.named.is_none_or(|named| named == has(archetype, name))
             },
@@ -126,7 +129,7 @@ pub(super) fn children(
     let below = PairsAt::new(world, parent, WalkDirection::AsTarget, Some(relation));
     let mut written = Vec::new();
     for [child, ..] in below.from(params.offset).take(limit) {
-        match writer.part(|writer| ListedEntity::new(writer, child, Some(relation)))? {
+        match writer.part(|writer| ListedEntity::new(writer, child, relation))? {
             Some(part) => written.push(part),
             None => break,
         }
@@ -149,7 +152,7 @@ pub(super) fn search(
     let relation = child_of(world)?;
     Scan::new(world, limits, params.offset, limit).run(
         &mut writer,
-        Some(relation),
+        relation,
         |archetype| has(archetype, name),
         |entity| world.get::<Name>(entity).is_some_and(|name| name.to_lowercase().contains(&wanted)),
     )
@@ -158,7 +161,7 @@ pub(super) fn search(
 /// The entity of the relation `ChildOf`.
 fn child_of(world: &World) -> Result<Entity, RemoteError> {
     let entity = fetch::store(world).and_then(|store| store.registry().entity_of(TypeId::of::<ChildOf>()));
-    entity.ok_or_else(|| crate::expr::ExprRunError::NoPairs.into())
+    entity.ok_or_else(|| ExprRunError::NoPairs.into())
 }
 
 fn has(archetype: &Archetype, component: Option<ComponentId>) -> bool {
@@ -181,11 +184,11 @@ impl<'w> Scan<'w> {
         Self { world, offset, limit, scanned: limits.scanned.max(1) }
     }
 
-    /// Lists what is wanted. Archetypes that are not are passed over as a whole.
+    /// Lists the entities that are wanted, of the archetypes that are searched.
     fn run(
         self,
         writer: &mut ResultWriter<'_>,
-        relation: Option<Entity>,
+        relation: Entity,
         is_searched: impl Fn(&Archetype) -> bool,
         is_wanted: impl Fn(Entity) -> bool,
     ) -> Result<ScannedPage, RemoteError> {

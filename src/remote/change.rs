@@ -10,7 +10,7 @@ use crate::{
     expr::{NamedElement, bits, type_with_unknown_fields},
     fetch,
     id::{PairId, Slot},
-    ops::{despawn_unused_type_entity, entity_of_type_id, unregister_relation},
+    ops::{despawn_unused_type_entity, unregister_relation},
     relation::ReflectedData,
     store::PairStore,
     world::{WorldPairExt, WorldReflectPairExt, reflected_column},
@@ -46,7 +46,6 @@ pub(super) fn insert(
     _: &RemoteLimits,
     params: InsertParams,
 ) -> Result<InsertedResponse, RemoteError> {
-    // A type gets its entity when all names are known to mean something.
     let source = params.source.find_one(world, "source", None)?;
     let relation = params.relation.find_one(world, "relation", None)?;
     let scope = scope_of(world, params::known(world, relation));
@@ -72,12 +71,7 @@ impl InsertRequest {
         let registry = fetch::store(world).map(PairStore::registry);
         let is_relation = ends[1].zip(registry).is_some_and(|(end, all)| all.of_entity(end).is_some());
         let made = ends.map(|end| end.is_none());
-        let entity = |named| match named {
-            NamedElement::Type(type_id) => entity_of_type_id(world, type_id),
-            NamedElement::Entity(entity) => entity,
-            NamedElement::Wildcard(_) => unreachable!("each is one entity"),
-        };
-        Self { ends: named.map(entity), made, is_relation }
+        Self { ends: named.map(|named| params::entity_of(world, named)), made, is_relation }
     }
 
     /// Inserts the pair, or takes back what was made for it. Returns whether it was there before.

@@ -89,7 +89,7 @@ pub(super) fn read<P: DeserializeOwned>(params: Option<Value>) -> Result<P, Remo
     serde_json::from_value(params).map_err(|error| RemoteError::Params(error.to_string()))
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -107,7 +107,7 @@ pub(super) struct PairsParams {
     pub(super) entity: EntityText,
     pub(super) direction: Option<WalkDirection>,
     pub(super) relation: Option<EntityText>,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub(super) values: bool,
     #[serde(default)]
     pub(super) offset: usize,
@@ -128,7 +128,7 @@ pub(super) struct QueryParams {
     pub(super) expr: String,
     #[serde(default)]
     pub(super) vars: BTreeMap<String, EntityText>,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub(super) values: bool,
     pub(super) steps: Option<u64>,
     pub(super) offset: Option<usize>,
@@ -153,7 +153,7 @@ pub(super) struct WatchParams {
     pub(super) expr: String,
     #[serde(default)]
     pub(super) vars: BTreeMap<String, EntityText>,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub(super) values: bool,
     pub(super) steps: Option<u64>,
 }
@@ -213,6 +213,16 @@ pub(super) fn known(world: &World, named: NamedElement) -> Option<Slot> {
     }
 }
 
+/// The entity of what [`EntityText::find_one`] has found. A type gets its entity now if it has none: once all parameters are
+/// found, since a request that is refused changes nothing.
+pub(super) fn entity_of(world: &mut World, named: NamedElement) -> Entity {
+    match named {
+        NamedElement::Entity(entity) => entity,
+        NamedElement::Type(type_id) => entity_of_type_id(world, type_id),
+        NamedElement::Wildcard(_) => unreachable!("`find_one` finds no wildcard"),
+    }
+}
+
 /// How a request names an entity: as an expression does.
 pub(super) struct EntityText(String);
 
@@ -257,7 +267,7 @@ impl EntityText {
         named.map_err(|error| RemoteError::Name { param: param.into(), error })
     }
 
-    /// [`find`](Self::find) for one entity.
+    /// [`find`](Self::find), but for wildcards. See [`entity_of`].
     pub(super) fn find_one(
         &self,
         world: &mut World,
@@ -269,20 +279,6 @@ impl EntityText {
                 Err(RemoteError::Params(format!("`{param}` must be one entity, not a wildcard")))
             }
             named => Ok(named),
-        }
-    }
-
-    /// The entity that is named.
-    pub(super) fn entity(
-        &self,
-        world: &mut World,
-        param: &str,
-        scope: Option<Entity>,
-    ) -> Result<Entity, RemoteError> {
-        match self.find_one(world, param, scope)? {
-            NamedElement::Entity(entity) => Ok(entity),
-            NamedElement::Type(type_id) => Ok(entity_of_type_id(world, type_id)),
-            NamedElement::Wildcard(_) => unreachable!("one entity was found"),
         }
     }
 }

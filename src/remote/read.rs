@@ -7,9 +7,10 @@ use super::{
     params::{self, EntityText, ExplainParams, ListParams, PairsParams, QueryParams, WalkDirection},
 };
 use crate::{
-    expr::{CompiledExpr, PageStart, PairExpr, RowCursor, WorldAccess, WrittenNames, bits},
+    expr::{CompiledExpr, ExprRunError, PageStart, PairExpr, RowCursor, WorldAccess, WrittenNames, bits},
     fetch,
     ops::use_all_relations,
+    relation::ErasedColumn,
     system_param::AnyPairs,
     traverse::RelationView,
     world::WorldPairExt,
@@ -71,7 +72,7 @@ pub(super) fn list(
     let types = types_of(world);
     let types = types.read();
     let mut writer = ResultWriter::new(world, &types, limits);
-    let Some(store) = fetch::store(world) else { return Err(crate::expr::ExprRunError::NoPairs.into()) };
+    let Some(store) = fetch::store(world) else { return Err(ExprRunError::NoPairs.into()) };
     let registry = store.registry();
     let mut written = Vec::new();
     for id in registry.ids().skip(params.offset).take(limit) {
@@ -81,7 +82,7 @@ pub(super) fn list(
             entity: bits(entry.entity),
             name: entry.name().to_string(),
             traits: entry.traits.to_string(),
-            value: entry.data.map(crate::relation::ErasedColumn::value_name),
+            value: entry.data.map(ErasedColumn::value_name),
             pairs: view.len(),
             version: view.version(),
         };
@@ -109,12 +110,10 @@ pub(super) fn pairs(
     params: PairsParams,
 ) -> Result<PairsOfEntity, RemoteError> {
     let limit = params::rows(params.limit, limits)?;
-    // What is refused makes no entity for a type.
-    params.entity.find_one(world, "entity", None)?;
-    params.relation.as_ref().map(|relation| relation.find_one(world, "relation", None)).transpose()?;
-    let entity = params.entity.entity(world, "entity", None)?;
-    let relation = params.relation.as_ref().map(|relation| relation.entity(world, "relation", None));
-    let relation = relation.transpose()?;
+    let entity = params.entity.find_one(world, "entity", None)?;
+    let relation = params.relation.map(|relation| relation.find_one(world, "relation", None)).transpose()?;
+    let entity = params::entity_of(world, entity);
+    let relation = relation.map(|relation| params::entity_of(world, relation));
     let types = types_of(world);
     let types = types.read();
     // Each direction has a share of its own: a page without an entry would lead to itself.
@@ -216,15 +215,11 @@ pub(super) fn vars(
     world: &mut World,
     given: &BTreeMap<String, EntityText>,
 ) -> Result<Vec<(String, Entity)>, RemoteError> {
-    let param = |name: &str| format!("vars.{name}");
-    // What is refused makes no entity for a type.
-    for (name, entity) in given {
-        entity.find_one(world, &param(name), None)?;
-    }
-    let resolve = |(name, entity): (&String, &EntityText)| {
-        Ok((name.clone(), entity.entity(world, &param(name), None)?))
+    let find = |(name, entity): (&String, &EntityText)| {
+        Ok((name.clone(), entity.find_one(world, &format!("vars.{name}"), None)?))
     };
-    given.iter().map(resolve).collect()
+    let found = given.iter().map(find).collect::<Result<Vec<_>, RemoteError>>()?;
+    Ok(found.into_iter().map(|(name, named)| (name, params::entity_of(world, named))).collect())
 }
 
 fn compile(

@@ -4,7 +4,6 @@ use super::{
     error::SnapshotError,
     made::Made,
     pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs},
-    take::is_comparable,
 };
 #[cfg(feature = "bevy_reflect")]
 use crate::mirror;
@@ -331,8 +330,9 @@ impl<'a> Application<'a> {
 
     fn restoration(&self, world: &World, store: &PairStore, skipped: &mut usize) -> Restoration<'a> {
         let snapshot = self.snapshot;
-        let is_same_store =
-            self.is_same_world && snapshot.store == store.id() && is_comparable(snapshot.tick_checks, store);
+        let is_same_store = self.is_same_world
+            && snapshot.store == store.id()
+            && store.tick_checks().can_compare(snapshot.tick_checks);
         let since = is_same_store.then_some(snapshot.taken);
         let ids = self.relations.iter().copied().flatten().collect();
         let mut restoration = Restoration::new(store, ids, self.scope.clone(), since);

@@ -4,7 +4,7 @@ use super::filter::PairFilter;
 use crate::{
     id::RelationId,
     relation::{BoxedValue, ColumnRef, RegisterFn, RelationName, TypeRef},
-    store::StoreId,
+    store::{StoreId, TickChecks},
 };
 use alloc::{string::String, vec::Vec};
 use bevy_ecs::{
@@ -51,7 +51,7 @@ pub struct PairSnapshot {
     pub(super) store: StoreId,
     /// What was written by this tick is in it.
     pub(super) taken: Tick,
-    pub(super) tick_checks: u32,
+    pub(super) tick_checks: TickChecks,
     pub(super) relations: Vec<RelationPairs>,
     /// The entities that stood for types.
     pub(super) types: EntityHashMap<TypeRef>,

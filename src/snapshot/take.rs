@@ -11,7 +11,7 @@ use crate::{
     names::slot_path,
     ops::{ensure_store, use_all_relations},
     relation::{CHILD_OF, ColumnRef, EntityName},
-    store::{PairStore, RelationIndex},
+    store::{PairStore, RelationIndex, TickChecks},
     traverse::{is_ordered_by_children, ordered_by},
 };
 use alloc::vec::Vec;
@@ -54,7 +54,7 @@ impl PairSnapshot {
             filter,
             store,
             taken: Tick::new(0),
-            tick_checks: 0,
+            tick_checks: TickChecks::default(),
             relations: Vec::new(),
             types: EntityHashMap::default(),
             ids: Vec::new(),
@@ -117,8 +117,9 @@ impl PairSnapshot {
         let now = world.increment_change_tick();
         let world = &*world;
         let Some(store) = fetch::store(world) else { return Ok(()) };
-        let is_known =
-            self.world == world.id() && self.store == store_id && is_comparable(self.tick_checks, store);
+        let is_known = self.world == world.id()
+            && self.store == store_id
+            && store.tick_checks().can_compare(self.tick_checks);
         let before = is_known.then_some(self.taken);
         self.world = world.id();
         relations.retain(|kept| before.is_some() && ids.contains(&kept.id) && kept.is_of(store));
@@ -139,11 +140,6 @@ impl PairSnapshot {
         self.ids = ids;
         Ok(())
     }
-}
-
-/// Whether ticks that were noted at this count of checks can be compared with those of now.
-pub(super) fn is_comparable(tick_checks: u32, store: &PairStore) -> bool {
-    store.tick_checks().wrapping_sub(tick_checks) <= 1
 }
 
 impl RelationPairs {

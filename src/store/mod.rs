@@ -62,6 +62,7 @@ pub(crate) use pages::Pages;
 pub(crate) use pair_reader::PairReader;
 pub(crate) use participants::{Participants, RelationsOf};
 pub(crate) use reverse::ListIter;
+pub(crate) use ticks::TickChecks;
 pub(crate) use unchecked::{UncheckedPair, UncheckedPairs};
 pub(crate) use values_mut::ValuesMut;
 
@@ -121,8 +122,7 @@ pub(crate) struct PairStore {
     child_index: ChildIndex,
     /// A reader follows the pairs of every relation, also of those to come.
     follows_all: bool,
-    /// How often old ticks were clamped.
-    tick_checks: u32,
+    tick_checks: TickChecks,
     /// See [`first_target`].
     tables: TableComponents,
     /// Relations that are mirrored and have changed. See [`mirrors`].
@@ -229,13 +229,12 @@ impl PairStore {
 
     /// Keeps old ticks of pairs from seeming new once the world's counter wraps around.
     pub(crate) fn clamp_ticks(&mut self, check: CheckChangeTicks) {
-        self.tick_checks = self.tick_checks.wrapping_add(1);
+        self.tick_checks.increment();
         self.relations.iter_mut().for_each(|index| index.clamp_ticks(check));
     }
 
-    /// Counts how often old ticks were clamped. Ticks of which the older was noted more than one of these ago cannot be
-    /// compared.
-    pub(crate) fn tick_checks(&self) -> u32 {
+    /// How often old ticks were clamped.
+    pub(crate) fn tick_checks(&self) -> TickChecks {
         self.tick_checks
     }
 

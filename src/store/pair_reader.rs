@@ -5,6 +5,7 @@ use super::{
     column::PairData,
     index::RelationIndex,
     journal::{Change, Cursor, PairDeltaKind},
+    ticks::TickChecks,
 };
 use crate::id::RelationId;
 use alloc::vec::Vec;
@@ -19,8 +20,7 @@ pub(crate) struct PairReader {
     write_borrows: u64,
     /// When values were read.
     read_at: Tick,
-    /// How often old ticks had been clamped by then.
-    tick_checks: u32,
+    tick_checks: TickChecks,
     /// What was found by its ticks.
     written: Vec<Change>,
 }
@@ -60,10 +60,9 @@ impl PairReader {
         if let (Some(changes), Some(values)) = (reported, values)
             && write_borrows != self.write_borrows
         {
-            match checks.wrapping_sub(self.tick_checks) {
-                0 | 1 => self.find_written((index, values), changes, now),
-                // The ticks cannot be compared any more.
-                _ => reported = None,
+            match checks.can_compare(self.tick_checks) {
+                true => self.find_written((index, values), changes, now),
+                false => reported = None,
             }
         }
         (self.write_borrows, self.read_at, self.tick_checks) = (write_borrows, now, checks);

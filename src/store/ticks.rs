@@ -2,6 +2,23 @@
 
 use bevy_ecs::change_detection::{CheckChangeTicks, Tick};
 
+/// How often old ticks had been clamped when a tick was noted. A tick that is older than that by two of these may seem newer
+/// than it is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct TickChecks(u32);
+
+impl TickChecks {
+    /// Counts one more.
+    pub(super) fn increment(&mut self) {
+        self.0 = self.0.wrapping_add(1);
+    }
+
+    /// Whether ticks of now can be compared with those that were noted `earlier`.
+    pub(crate) fn can_compare(self, earlier: Self) -> bool {
+        self.0.wrapping_sub(earlier.0) <= 1
+    }
+}
+
 /// When a pair was inserted, and when its value last changed.
 ///
 /// ```
