@@ -1,9 +1,6 @@
 //! Pairs as a graph, for the algorithms of [`petgraph`] (feature `petgraph`).
 
-use crate::{
-    store::{SourceIter, TargetIter},
-    traverse::RelationView,
-};
+use crate::traverse::{self, RelationView};
 use alloc::{boxed::Box, vec::Vec};
 use bevy_ecs::entity::{Entity, EntityHashMap, EntityHashSet};
 use core::{fmt, iter::Copied, slice};
@@ -50,7 +47,7 @@ use petgraph::{
 /// ```
 ///
 /// # Complexity
-/// Creating one takes O(pairs), to number the nodes. After that, the neighbours of a node cost what
+/// Creating one takes O(pairs), to number the nodes. After that, the neighbors of a node cost what
 /// [`targets`](RelationView::targets) and [`sources`](RelationView::sources) cost.
 ///
 /// # Panics
@@ -189,23 +186,19 @@ impl<W: Copy> EdgeRef for Edge<W> {
     }
 }
 
-/// Iterator over the neighbours of a node of a [`RelationGraph`]: targets, or sources.
+/// Iterator over the neighbors of a node of a [`RelationGraph`]: targets, or sources.
 #[derive(Clone)]
-pub enum Neighbours<'g> {
-    /// Along the pairs.
-    Outgoing(TargetIter<'g>),
-    /// Against them.
-    Incoming(SourceIter<'g>),
-}
+pub struct Neighbors<'g>(traverse::Neighbors<'g>);
 
-impl Iterator for Neighbours<'_> {
+impl Iterator for Neighbors<'_> {
     type Item = Entity;
 
     fn next(&mut self) -> Option<Entity> {
-        match self {
-            Self::Outgoing(targets) => targets.next(),
-            Self::Incoming(sources) => sources.next(),
-        }
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
     }
 }
 
@@ -213,7 +206,8 @@ impl Iterator for Neighbours<'_> {
 pub struct Edges<'a, 'g, W> {
     graph: &'a RelationGraph<'g, W>,
     node: Entity,
-    neighbors: Neighbours<'g>,
+    direction: Direction,
+    neighbors: Neighbors<'g>,
 }
 
 impl<W> Iterator for Edges<'_, '_, W> {
@@ -221,9 +215,9 @@ impl<W> Iterator for Edges<'_, '_, W> {
 
     fn next(&mut self) -> Option<Edge<W>> {
         let neighbor = self.neighbors.next()?;
-        Some(match self.neighbors {
-            Neighbours::Outgoing(_) => self.graph.edge(self.node, neighbor),
-            Neighbours::Incoming(_) => self.graph.edge(neighbor, self.node),
+        Some(match self.direction {
+            Outgoing => self.graph.edge(self.node, neighbor),
+            Incoming => self.graph.edge(neighbor, self.node),
         })
     }
 }
@@ -343,21 +337,22 @@ impl<W> GetAdjacencyMatrix for RelationGraph<'_, W> {
 }
 
 impl<'g, W> IntoNeighbors for &RelationGraph<'g, W> {
-    type Neighbors = Neighbours<'g>;
+    type Neighbors = Neighbors<'g>;
 
-    fn neighbors(self, node: Entity) -> Neighbours<'g> {
-        Neighbours::Outgoing(self.view.targets(node))
+    fn neighbors(self, node: Entity) -> Neighbors<'g> {
+        self.neighbors_directed(node, Outgoing)
     }
 }
 
 impl<'g, W> IntoNeighborsDirected for &RelationGraph<'g, W> {
-    type NeighborsDirected = Neighbours<'g>;
+    type NeighborsDirected = Neighbors<'g>;
 
-    fn neighbors_directed(self, node: Entity, direction: Direction) -> Neighbours<'g> {
-        match direction {
-            Outgoing => self.neighbors(node),
-            Incoming => Neighbours::Incoming(self.view.sources(node)),
-        }
+    fn neighbors_directed(self, node: Entity, direction: Direction) -> Neighbors<'g> {
+        let direction = match direction {
+            Outgoing => traverse::Direction::Targets,
+            Incoming => traverse::Direction::Sources,
+        };
+        Neighbors(self.view.neighbors(direction, node))
     }
 }
 
@@ -382,7 +377,7 @@ impl<'a, 'g, W: Copy> IntoEdgesDirected for &'a RelationGraph<'g, W> {
     type EdgesDirected = Edges<'a, 'g, W>;
 
     fn edges_directed(self, node: Entity, direction: Direction) -> Edges<'a, 'g, W> {
-        Edges { graph: self, node, neighbors: self.neighbors_directed(node, direction) }
+        Edges { graph: self, node, direction, neighbors: self.neighbors_directed(node, direction) }
     }
 }
 

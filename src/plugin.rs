@@ -166,7 +166,7 @@ fn check_constraints(world: &mut World) {
 }
 
 fn update_monitors(world: &mut World) -> Result<(), BevyError> {
-    Ok(world.update_live()?)
+    Ok(world.update_monitors()?)
 }
 
 /// Registering Bevy relationships as relations, on an [`App`] or [`World`]: the example is at

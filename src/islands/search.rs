@@ -41,17 +41,17 @@ pub(super) fn pieces(
 }
 
 /// The entities around one: its targets, then its sources.
-type AllNeighbours<'a> = Chain<TargetIter<'a>, SourceIter<'a>>;
+type AllNeighbors<'a> = Chain<TargetIter<'a>, SourceIter<'a>>;
 
 /// What was reached from one end, or from several that met.
 struct SearchGroup<'a> {
     /// Itself, or the group that it has become part of.
     parent: usize,
     members: Vec<Entity>,
-    /// Members whose neighbours are still to be looked at.
+    /// Members whose neighbors are still to be looked at.
     queue: VecDeque<Entity>,
-    /// Neighbours that are being looked at.
-    open: Vec<AllNeighbours<'a>>,
+    /// Neighbors that are being looked at.
+    open: Vec<AllNeighbors<'a>>,
 }
 
 /// What a step of a search has led to.
@@ -116,7 +116,7 @@ impl<F: Fn(Entity) -> bool> PieceSearch<'_, F> {
         }
     }
 
-    /// Looks at one neighbour.
+    /// Looks at one neighbor.
     fn step(&mut self, number: usize) -> Step {
         let (index, group) = (self.index, &mut self.groups[number]);
         let found = loop {

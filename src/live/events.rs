@@ -59,7 +59,7 @@ row_event! {
     /// `On<RowEntered<E>>`: a row has entered the result of an expression, whatever the cause. It is triggered once
     /// [`add_row_events`](WorldRowEventExt::add_row_events) was called for the expression, in
     /// [`RelationsSystems::Monitors`](crate::RelationsSystems::Monitors) or by
-    /// [`update_live`](crate::live::WorldMonitorExt::update_live).
+    /// [`update_monitors`](crate::live::WorldMonitorExt::update_monitors).
     ///
     /// The target of the event is `$this`, so that an observer may watch one entity. It is the monitor's entity for an
     /// expression that is about none.
@@ -132,9 +132,9 @@ row_event! {
     /// });
     /// let port = world.spawn_empty().id();
     /// let ship = world.spawn(Pair(DockedTo, port)).id();
-    /// world.update_live()?;
+    /// world.update_monitors()?;
     /// world.remove_pairs::<DockedTo>(ship);
-    /// world.update_live()?;
+    /// world.update_monitors()?;
     /// assert_eq!(world.resource::<Departed>().0, [(Some(ship), Some(port))]);
     /// # Ok::<(), BevyError>(())
     /// ```
@@ -206,7 +206,7 @@ pub trait WorldRowEventExt: sealed::Sealed {
     ///     commands.entity(on.event_target()).insert(Name::new("flagship"));
     /// });
     /// let ship = world.spawn(Ship).id();
-    /// world.update_live()?;
+    /// world.update_monitors()?;
     /// assert!(world.entity(ship).contains::<Name>());
     /// # Ok::<(), BevyError>(())
     /// ```

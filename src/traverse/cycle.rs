@@ -83,13 +83,13 @@ pub(crate) fn path_up(
     if !index.is_target(to) && !planned.iter().any(|&(_, target)| target == to) {
         return None;
     }
-    let neighbours = |entity| {
+    let neighbors = |entity| {
         let planned = planned.iter().filter(move |&&(source, _)| source == entity);
         index.targets(entity).chain(planned.map(|&(_, target)| target))
     };
     let mut memo = PathMemo::default();
     let visit = |entity, _| (entity == to).then_some(());
-    Search::default().run((from, 0), u32::MAX, neighbours, &mut memo, visit)?;
+    Search::default().run((from, 0), u32::MAX, neighbors, &mut memo, visit)?;
     memo.path.reverse();
     Some(memo.path)
 }

@@ -1,20 +1,19 @@
-//! The order of every depth-first walk: a node, all that is reached from its first neighbour, then from its second.
+//! The order of every depth-first walk: a node, all that is reached from its first neighbor, then from its second.
 
-use super::Direction;
 use crate::store::{SourceIter, TargetIter};
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
 
 /// What is left to visit of a depth-first walk over a graph that the caller provides: from a node of type `N`, `I`
-/// iterates over its neighbours.
+/// iterates over its neighbors.
 ///
-/// After each node the caller adds its neighbours, or leaves out what lies beyond: since it was met before, say, for
+/// After each node the caller adds its neighbors, or leaves out what lies beyond: since it was met before, say, for
 /// nodes that are reached in several ways come each time.
 ///
 /// # Complexity
-/// `O(1)` per neighbour. Memory for one iterator per node on the way that has more than one neighbour.
+/// `O(1)` per neighbor. Memory for one iterator per node on the way that has more than one neighbor.
 pub(crate) struct DepthFirst<I> {
-    /// The neighbours that are left of each node on the way, and their depth.
+    /// The neighbors that are left of each node on the way, and their depth.
     branches: Vec<(I, u32)>,
 }
 
@@ -25,28 +24,28 @@ impl<I> Default for DepthFirst<I> {
 }
 
 impl<N, I: Iterator<Item = N>> DepthFirst<I> {
-    /// Adds the neighbours of a node, which have this depth: they come next.
+    /// Adds the neighbors of a node, which have this depth: they come next.
     #[inline]
-    pub(super) fn push(&mut self, neighbours: I, depth: u32) {
-        self.branches.push((neighbours, depth));
+    pub(super) fn push(&mut self, neighbors: I, depth: u32) {
+        self.branches.push((neighbors, depth));
     }
 
-    /// The first of the neighbours of a node, which have this depth. The others come once everything beyond it was
+    /// The first of the neighbors of a node, which have this depth. The others come once everything beyond it was
     /// visited. Spares the memory that [`push`](Self::push) takes where there is only one way.
     #[inline]
-    pub(crate) fn enter(&mut self, mut neighbours: I, depth: u32) -> Option<(N, u32)> {
-        let first = neighbours.next()?;
-        if neighbours.size_hint().1 != Some(0) {
-            self.branches.push((neighbours, depth));
+    pub(crate) fn enter(&mut self, mut neighbors: I, depth: u32) -> Option<(N, u32)> {
+        let first = neighbors.next()?;
+        if neighbors.size_hint().1 != Some(0) {
+            self.branches.push((neighbors, depth));
         }
         Some((first, depth))
     }
 
-    /// The next neighbour of the last node that has more of them.
+    /// The next neighbor of the last node that has more of them.
     #[inline]
     pub(crate) fn resume(&mut self) -> Option<(N, u32)> {
-        while let Some((neighbours, depth)) = self.branches.last_mut() {
-            if let Some(next) = neighbours.next() {
+        while let Some((neighbors, depth)) = self.branches.last_mut() {
+            if let Some(next) = neighbors.next() {
                 return Some((next, *depth));
             }
             self.branches.pop();
@@ -74,27 +73,13 @@ impl<N, I: Iterator<Item = N>> DepthFirst<I> {
 }
 
 /// The entities one step from another.
-pub(crate) enum Neighbours<'w> {
+#[derive(Clone)]
+pub(crate) enum Neighbors<'w> {
     Targets(TargetIter<'w>),
     Sources(SourceIter<'w>),
 }
 
-impl<'w> Neighbours<'w> {
-    /// The neighbours in one of two directions.
-    #[inline]
-    pub(crate) fn new(
-        direction: Direction,
-        targets: impl FnOnce() -> TargetIter<'w>,
-        sources: impl FnOnce() -> SourceIter<'w>,
-    ) -> Self {
-        match direction {
-            Direction::Targets => Self::Targets(targets()),
-            Direction::Sources => Self::Sources(sources()),
-        }
-    }
-}
-
-impl Iterator for Neighbours<'_> {
+impl Iterator for Neighbors<'_> {
     type Item = Entity;
 
     #[inline]

@@ -19,7 +19,7 @@ pub use view::RelationView;
 pub use walk::{AncestorIter, DepthError, MaxDepth, WalkIter};
 
 pub(crate) use cycle::{PathMemo, path_up};
-pub(crate) use depth_first::{DepthFirst, Neighbours};
+pub(crate) use depth_first::{DepthFirst, Neighbors};
 pub(crate) use search::{Known, Limits, Memo, OnlyWay, Search, VisitedSet, follow};
 pub(crate) use select::{Relations, SelectIter};
 pub(crate) use topology::{ChildrenAccess, Hierarchy, is_child_of, is_ordered_by_children, ordered_by};

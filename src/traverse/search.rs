@@ -115,7 +115,7 @@ impl<T> Memo<T> for VisitedSet {
     }
 }
 
-/// A search, or the memory for one after the other. `I` iterates over the neighbours of a node.
+/// A search, or the memory for one after the other. `I` iterates over the neighbors of a node.
 pub(crate) struct Search<I, N = Entity> {
     walk: DepthFirst<I>,
     /// From the start to where the search is, if the memo uses it.
@@ -133,13 +133,13 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
     /// Goes no further than `max`.
     ///
     /// # Complexity
-    /// A visit per node that the memo does not know, `O(1)` per neighbour of these.
+    /// A visit per node that the memo does not know, `O(1)` per neighbor of these.
     #[inline]
     pub(crate) fn run<T: Copy, M: Memo<T, N>>(
         &mut self,
         start: (N, u32),
         max: u32,
-        mut neighbours: impl FnMut(N) -> I,
+        mut neighbors: impl FnMut(N) -> I,
         memo: &mut M,
         mut visit: impl FnMut(N, u32) -> Option<T>,
     ) -> Option<T> {
@@ -157,7 +157,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
                     if let Some(found) = visit(node, distance) {
                         break Some(found);
                     }
-                    if distance < max { self.walk.enter(neighbours(node), distance + 1) } else { None }
+                    if distance < max { self.walk.enter(neighbors(node), distance + 1) } else { None }
                 }
             };
             if let Some(first) = first {
@@ -186,7 +186,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
         }
     }
 
-    /// Whether there is memory worth [recycling](Self::recycle): it met a node with several neighbours.
+    /// Whether there is memory worth [recycling](Self::recycle): it met a node with several neighbors.
     #[inline]
     pub(crate) fn has_memory(&self) -> bool {
         self.walk.has_memory()
@@ -198,7 +198,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
     }
 }
 
-/// [`Search::run`] where a node has one neighbour at most, and there is no circle: a loop. `path` is memory for the
+/// [`Search::run`] where a node has one neighbor at most, and there is no circle: a loop. `path` is memory for the
 /// nodes that are passed to the memo.
 ///
 /// # Complexity
@@ -229,8 +229,8 @@ pub(crate) fn follow<N: Copy, T: Copy, M: Memo<T, N>>(
         if distance >= max {
             break None;
         }
-        let Some(neighbour) = next(node) else { break None };
-        (node, distance) = (neighbour, distance + 1);
+        let Some(neighbor) = next(node) else { break None };
+        (node, distance) = (neighbor, distance + 1);
     };
     if M::NOTES {
         path.drain(..).for_each(|node| memo.note(node, found));

@@ -2,7 +2,7 @@
 
 use super::{
     Direction,
-    depth_first::Neighbours,
+    depth_first::Neighbors,
     iter::RelationIter,
     search::{self, Limits},
     topology::{ChildrenAccess, Hierarchy, ordered_by},
@@ -341,8 +341,11 @@ impl<'w, 's> RelationView<'w, 's> {
 
     /// The entities one step from `entity`.
     #[inline]
-    pub(crate) fn neighbours(&self, direction: Direction, entity: Entity) -> Neighbours<'w> {
-        Neighbours::new(direction, || self.targets(entity), || self.sources(entity))
+    pub(crate) fn neighbors(&self, direction: Direction, entity: Entity) -> Neighbors<'w> {
+        match direction {
+            Direction::Targets => Neighbors::Targets(self.targets(entity)),
+            Direction::Sources => Neighbors::Sources(self.sources(entity)),
+        }
     }
 
     /// The nearest entity up the relation, within limits, of which `holds` is true.

@@ -2,7 +2,7 @@
 
 use super::{
     Direction,
-    depth_first::{DepthFirst, Neighbours},
+    depth_first::{DepthFirst, Neighbors},
     view::RelationView,
 };
 use crate::relation::EntityName;
@@ -100,7 +100,7 @@ impl FusedIterator for AncestorIter<'_, '_> {}
 pub struct WalkIter<'w, 's> {
     view: RelationView<'w, 's>,
     direction: Direction,
-    walk: DepthFirst<Neighbours<'w>>,
+    walk: DepthFirst<Neighbors<'w>>,
     /// If breadth first, the entities that were returned and not yet entered, with their depths.
     waiting: Option<VecDeque<(Entity, u32)>>,
     /// The entity that was returned last, to be entered next, and its depth.
@@ -155,13 +155,13 @@ impl Iterator for WalkIter<'_, '_> {
         {
             match waiting {
                 Some(waiting) => waiting.push_back((entity, depth)),
-                None => walk.push(view.neighbours(*direction, entity), depth + 1),
+                None => walk.push(view.neighbors(*direction, entity), depth + 1),
             }
         }
         loop {
             let Some(next) = walk.resume() else {
                 let (entity, depth) = waiting.as_mut()?.pop_front()?;
-                walk.push(view.neighbours(*direction, entity), depth + 1);
+                walk.push(view.neighbors(*direction, entity), depth + 1);
                 continue;
             };
             if met.as_mut().is_none_or(|met| met.insert(next.0)) {

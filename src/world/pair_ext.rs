@@ -562,12 +562,12 @@ pub trait WorldPairExt: super::sealed::Sealed {
         key: &R::Key,
     ) -> Option<(Entity, &R)>;
 
-    /// Every pair that `source` has, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are not pairs.
-    /// Example: [reading](WorldPairExt#reading).
-    fn pairs_of(&self, source: Entity) -> Vec<PairId>;
+    /// Every pair that `source` has, as relation and target, relation by relation: [`AnyPairs::pairs_of`], collected. Tags are
+    /// not pairs. Example: [reading](WorldPairExt#reading).
+    fn pairs_of(&self, source: Entity) -> Vec<(Entity, Entity)>;
 
-    /// Every pair in which `target` is the target, as source and relation: [`AnyPairs::pairs_to`], collected.
-    /// Example: [reading](WorldPairExt#reading).
+    /// Every pair in which `target` is the target, as source and relation, relation by relation: [`AnyPairs::pairs_to`],
+    /// collected. Example: [reading](WorldPairExt#reading).
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)>;
 
     /// The nearest entity up the relation that has the component, `entity` first. Nearest is as for

@@ -331,8 +331,8 @@ impl WorldPairExt for World {
         })
     }
 
-    fn pairs_of(&self, source: Entity) -> Vec<PairId> {
-        self.any_pairs().pairs_of(source).map(|(relation, target)| PairId::new(relation, target)).collect()
+    fn pairs_of(&self, source: Entity) -> Vec<(Entity, Entity)> {
+        self.any_pairs().pairs_of(source).collect()
     }
 
     fn pairs_to(&self, target: Entity) -> Vec<(Entity, Entity)> {

@@ -85,9 +85,8 @@ fn state(world: &World, entities: &[Entity]) -> Vec<String> {
             said.push(format!("{a} is dead"));
             continue;
         }
-        let relation = |id: PairId| {
-            let entity = id.relation().entity().unwrap();
-            (any.relation_name(entity).map(|name| name.to_string()), id.target().entity())
+        let relation = |(relation, target): (Entity, Entity)| {
+            (any.relation_name(relation).map(|name| name.to_string()), Some(target))
         };
         let of: Vec<_> = world.pairs_of(a).into_iter().map(relation).collect();
         let mut to: Vec<_> = world.pairs_to(a).into_iter().map(|(source, _)| source).collect();

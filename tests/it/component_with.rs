@@ -118,7 +118,7 @@ fn facts_about_the_pairs_of_a_component_type_hold_beside_its_companions() {
     refused(&mut world, |world| world.insert_pair_by_id(c, (burning, a)));
     world.entity_mut(b).insert(Burning);
     assert!(world.tags(b).any(|tag| tag == hot));
-    assert!(world.pairs_of(b).iter().all(|pair| pair.relation() != burning.into()), "a component is no pair");
+    assert!(world.pairs_of(b).iter().all(|&(relation, _)| relation != burning), "a component is no pair");
     world.despawn(c);
     assert!(world.get_entity(a).is_err() && world.get_entity(b).is_ok());
     assert_eq!(take_errors(), []);

@@ -349,7 +349,7 @@ fn despawning_the_entity_of_a_type_is_refused_while_it_is_in_use() {
     let removable = world.register_relation::<Removable>().unwrap();
     world.insert_pair(a, Removable, b).unwrap();
     world.despawn_with_dependents(removable).unwrap();
-    assert_eq!(world.pairs_of(a), [PairId::new(likes, b)]);
+    assert_eq!(world.pairs_of(a), [(likes, b)]);
     // A component's entity as a tag, and as a relation.
     let name = world.entity_of::<Name>();
     world.insert_tag(a, name).unwrap();
@@ -385,7 +385,7 @@ fn no_pair_mentions_the_entity_of_an_adopted_relation_once_that_is_despawned() {
     let child = world.spawn(ChildOf(parent)).id();
     let child_of = world.entity_of::<ChildOf>();
     world.despawn(child_of);
-    assert!(world.pairs_of(child).iter().all(|pair| !pair.matches(PairId::new(child_of, parent))));
+    assert!(world.pairs_of(child).iter().all(|&pair| pair != (child_of, parent)));
     assert!(!world.has_pair_by_id(child, PairId::new(child_of, parent)));
     assert!(world.pairs_to(parent).iter().all(|&(_, relation)| relation != child_of));
     world.check_pairs().unwrap();

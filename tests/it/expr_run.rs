@@ -214,7 +214,7 @@ fn triangles_are_those_that_three_loops_find() {
     let nodes: Vec<Entity> = (0..60).map(|_| world.spawn_empty().id()).collect();
     let mut random = Random(12345);
     for _ in 0..500 {
-        // Some have many neighbours.
+        // Some have many neighbors.
         let (a, b) = (random.below(60), random.below(60) * random.below(60) / 60);
         world.insert_pair(nodes[a], Likes, nodes[b]).unwrap();
     }

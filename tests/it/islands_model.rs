@@ -51,18 +51,18 @@ fn listen<P: PairPattern>(world: &mut World) {
     world.add_observer(|on: On<IslandChanged<P>>, mut log: ResMut<Log>| log.0.push(Told::Changed(on.island)));
 }
 
-/// The entities that hang together, by their neighbours: those among `members`, if given.
-fn components(neighbours: &Members, members: Option<&BTreeSet<Entity>>) -> Vec<BTreeSet<Entity>> {
+/// The entities that hang together, by their neighbors: those among `members`, if given.
+fn components(neighbors: &Members, members: Option<&BTreeSet<Entity>>) -> Vec<BTreeSet<Entity>> {
     let mut left: BTreeSet<Entity> = match members {
-        Some(members) => members.iter().copied().filter(|entity| neighbours.contains_key(entity)).collect(),
-        None => neighbours.keys().copied().collect(),
+        Some(members) => members.iter().copied().filter(|entity| neighbors.contains_key(entity)).collect(),
+        None => neighbors.keys().copied().collect(),
     };
     let mut found = Vec::new();
     while let Some(start) = left.pop_first() {
         let mut component = BTreeSet::from([start]);
         let mut ahead = vec![start];
         while let Some(entity) = ahead.pop() {
-            for &next in &neighbours[&entity] {
+            for &next in &neighbors[&entity] {
                 if left.remove(&next) {
                     component.insert(next);
                     ahead.push(next);
@@ -77,14 +77,14 @@ fn components(neighbours: &Members, members: Option<&BTreeSet<Entity>>) -> Vec<B
 /// What the islands must be after a change: for each the id that it keeps, if it keeps one; and which events must be triggered, in which ids
 /// of new islands are those that they turned out to have.
 fn expected(before: &Islands, now: &Islands, pairs: &[(Entity, Entity)]) -> BTreeSet<Told> {
-    let mut neighbours = Members::new();
+    let mut neighbors = Members::new();
     for &(a, b) in pairs {
-        neighbours.entry(a).or_default().insert(b);
-        neighbours.entry(b).or_default().insert(a);
+        neighbors.entry(a).or_default().insert(b);
+        neighbors.entry(b).or_default().insert(a);
     }
     let (mut keeping, mut splitting, mut told) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (&id, members) in before {
-        let mut pieces = components(&neighbours, Some(members));
+        let mut pieces = components(&neighbors, Some(members));
         let lowest = |piece: &BTreeSet<Entity>| piece.iter().map(|entity| entity.index_u32()).min();
         pieces.sort_by_key(|piece| (core::cmp::Reverse(piece.len()), lowest(piece)));
         let mut pieces = pieces.into_iter();
@@ -94,7 +94,7 @@ fn expected(before: &Islands, now: &Islands, pairs: &[(Entity, Entity)]) -> BTre
         }
         splitting.extend(pieces.map(|piece| (id, piece)));
     }
-    let mut all = components(&neighbours, None);
+    let mut all = components(&neighbors, None);
     for component in &all {
         let mut olds: Vec<_> = keeping.iter().filter(|(_, piece)| piece.is_subset(component)).collect();
         olds.sort_by_key(|(id, piece)| (core::cmp::Reverse(piece.len()), *id));

@@ -132,7 +132,7 @@ fn check(world: &World, seed: u64) {
     world.check_pairs().unwrap_or_else(|error| panic!("{seed}: {error}"));
     for source in crate::common::all_entities(world) {
         let mut expected: Vec<(Entity, Entity, Option<u32>)> = Vec::new();
-        for (relation, target) in world.pairs_of(source).iter().filter_map(|pair| pair.entities()) {
+        for (relation, target) in world.pairs_of(source) {
             let value = world.pair_value_by_id::<Trust>(source, (relation, target)).map(|value| value.0);
             expected.push((relation, target, value));
         }

@@ -117,9 +117,7 @@ fn an_insertion_spawns_what_is_called_so_once() {
                 .insert_expr_with(a, &text, UnknownNames::Spawn)
                 .unwrap_or_else(|error| panic!("{text}: {error}"));
         }
-        let [one, two] = world.pairs_of(a)[..] else { panic!("{text}") };
-        let (relation, target) = one.entities().unwrap();
-        let (_, below) = two.entities().unwrap();
+        let [(relation, target), (_, below)] = world.pairs_of(a)[..] else { panic!("{text}") };
         assert_eq!(relation, target, "{text}");
         assert_eq!(world.get::<ChildOf>(below).map(ChildOf::parent), Some(target), "{text}");
         for entity in [target, below] {

@@ -70,8 +70,7 @@ fn a_system_reads_what_the_world_reads() {
     world.run_system_once(system).unwrap();
     let likes = world.entity_of::<Likes>();
     let eats = world.entity_of::<Eats>();
-    let of_a = [(likes, b), (likes, c), (likes, a), (eats, b)].map(|(r, t)| PairId::new(r, t));
-    assert_eq!(world.pairs_of(a), of_a);
+    assert_eq!(world.pairs_of(a), [(likes, b), (likes, c), (likes, a), (eats, b)]);
     let mut to_b = world.pairs_to(b);
     to_b.sort_unstable();
     let mut expected = vec![(a, likes), (d, likes), (a, eats)];

@@ -71,8 +71,7 @@ impl Model {
         let entities = all_entities(world);
         let (mut targets, mut sources) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
         for &source in &entities {
-            for pair in world.pairs_of(source) {
-                let (of, target) = pair.entities().unwrap();
+            for (of, target) in world.pairs_of(source) {
                 if of == relation {
                     targets.entry(source).or_default().push(target);
                     sources.entry(target).or_default().push(source);
@@ -389,7 +388,7 @@ fn run_of(seed: u64) {
             world,
             &mut pairs_of,
             &model,
-            |_, item| item.map(|(relation, target)| PairId::new(relation, target)).collect::<Vec<_>>(),
+            |_, item| item.collect::<Vec<_>>(),
             |entity| Some(world.pairs_of(entity)).filter(|pairs| !pairs.is_empty()),
         );
     }

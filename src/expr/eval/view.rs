@@ -6,7 +6,7 @@ use crate::{
     ops::unlisted_markers,
     relation::IS_A,
     store::{PairStore, RelationIndex, SourceIter, TargetIter},
-    traverse::{Direction, Neighbours, is_ordered_by_children, ordered_by},
+    traverse::{Direction, Neighbors, is_ordered_by_children, ordered_by},
 };
 use bevy_ecs::{
     archetype::{Archetype, Archetypes},
@@ -86,13 +86,16 @@ impl<'w> View<'w> {
 
     /// The entities one step from another.
     #[inline]
-    pub(crate) fn neighbours(
+    pub(crate) fn neighbors(
         &self,
         relation: RelationId,
         direction: Direction,
         entity: Entity,
-    ) -> Neighbours<'w> {
-        Neighbours::new(direction, || self.targets(relation, entity), || self.sources(relation, entity))
+    ) -> Neighbors<'w> {
+        match direction {
+            Direction::Targets => Neighbors::Targets(self.targets(relation, entity)),
+            Direction::Sources => Neighbors::Sources(self.sources(relation, entity)),
+        }
     }
 
     /// The sources in a list of a relation, which is that of `target`.

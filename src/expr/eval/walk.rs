@@ -4,7 +4,7 @@ use super::View;
 use crate::{
     id::RelationId,
     store::Upward,
-    traverse::{Direction, Known, Limits, Memo, Neighbours, Search},
+    traverse::{Direction, Known, Limits, Memo, Neighbors, Search},
 };
 use alloc::vec::Vec;
 use bevy_ecs::entity::Entity;
@@ -53,7 +53,7 @@ impl Stamps {
 /// Searches in both directions, with memory that is kept.
 #[derive(Default)]
 pub(crate) struct Searcher {
-    search: Search<Neighbours<'static>>,
+    search: Search<Neighbors<'static>>,
     met: Visited,
 }
 
@@ -77,7 +77,7 @@ impl<T> Memo<T> for Visited {
 }
 
 impl Searcher {
-    /// What `visit` finds first, depth first and neighbours in their order, the start first with distance 0. Goes no
+    /// What `visit` finds first, depth first and neighbors in their order, the start first with distance 0. Goes no
     /// further than the limits.
     pub(crate) fn run<'w, T: Copy>(
         &mut self,
@@ -97,12 +97,12 @@ impl Searcher {
             met.entities.clear();
             met.at = None;
         }
-        let mut here: Search<Neighbours<'w>> = Search::default();
+        let mut here: Search<Neighbors<'w>> = Search::default();
         if search.has_memory() {
             here = core::mem::take(search);
         }
-        let neighbours = |entity| view.neighbours(relation, direction, entity);
-        let found = here.run((start, 0), limits.max, neighbours, met, visit);
+        let neighbors = |entity| view.neighbors(relation, direction, entity);
+        let found = here.run((start, 0), limits.max, neighbors, met, visit);
         if here.has_memory() {
             *search = here.recycle();
         }

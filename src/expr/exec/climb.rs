@@ -11,7 +11,7 @@ use crate::{
 };
 use bevy_ecs::entity::Entity;
 
-/// Looks for holders, and caches the one above the last target: neighbours often share it.
+/// Looks for holders, and caches the one above the last target: neighbors often share it.
 pub(super) struct Climber<'a, 'w> {
     view: View<'w>,
     way: Way<'w>,

@@ -180,7 +180,7 @@ pub(crate) struct StageState {
     minor: usize,
     below: DescendantWalk,
     walking: bool,
-    /// Which of two sides has its neighbours noted, and whose they are.
+    /// Which of two sides has its neighbors noted, and whose they are.
     noted: Option<(usize, Entity)>,
     /// What was looked at without becoming a row.
     steps: u64,

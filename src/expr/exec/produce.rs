@@ -99,7 +99,7 @@ impl Stage {
 }
 
 impl Side {
-    /// The number of neighbours of an entity.
+    /// The number of neighbors of an entity.
     fn count(self, run: &Run<'_, '_>, entity: Entity) -> usize {
         let index = run.view.index(self.relation);
         if self.targets { index.target_count(entity) } else { index.source_count(entity) }
@@ -115,9 +115,9 @@ impl Side {
         }
     }
 
-    fn has(self, run: &Run<'_, '_>, entity: Entity, neighbour: Entity) -> bool {
+    fn has(self, run: &Run<'_, '_>, entity: Entity, neighbor: Entity) -> bool {
         let index = run.view.index(self.relation);
-        if self.targets { index.has(entity, neighbour) } else { index.has(neighbour, entity) }
+        if self.targets { index.has(entity, neighbor) } else { index.has(neighbor, entity) }
     }
 }
 
@@ -235,9 +235,9 @@ impl StageState {
         if taken < rest.len() { self.minor += taken } else { self.next_row() }
     }
 
-    /// The entities that are neighbours on both sides.
+    /// The entities that are neighbors on both sides.
     ///
-    /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbours are
+    /// Rows come in runs that have one of the two in common, since they were made from it. Its neighbors are
     /// noted once for the run, and each of the other's is looked up among them.
     fn intersect(&mut self, run: &Run<'_, '_>, input: &Batch, sides: &[Side; 2], out: &mut Vec<Datum>) {
         let known = sides.map(|side| input.columns[side.known as usize][self.row].entity());
@@ -252,8 +252,8 @@ impl StageState {
             self.noted = (0..2).find(again).map(|side| (side, known[side]));
             if let Some((side, entity)) = self.noted {
                 self.stamps.clear();
-                sides[side].each(run, entity, |neighbour| {
-                    self.stamps.insert(neighbour);
+                sides[side].each(run, entity, |neighbor| {
+                    self.stamps.insert(neighbor);
                 });
             }
         }
@@ -263,9 +263,9 @@ impl StageState {
             Some((noted, _)) if counts[1 - noted] <= counts[noted].saturating_mul(16) => {
                 let stamps = &self.stamps;
                 self.steps += counts[1 - noted] as u64;
-                sides[1 - noted].each(run, known[1 - noted], |neighbour| {
-                    if stamps.contains(neighbour) {
-                        out.push(Datum::new(neighbour));
+                sides[1 - noted].each(run, known[1 - noted], |neighbor| {
+                    if stamps.contains(neighbor) {
+                        out.push(Datum::new(neighbor));
                     }
                 });
             }
@@ -273,9 +273,9 @@ impl StageState {
                 let fewer = usize::from(counts[1] < counts[0]);
                 let other = sides[1 - fewer];
                 self.steps += counts[fewer] as u64;
-                sides[fewer].each(run, known[fewer], |neighbour| {
-                    if other.has(run, known[1 - fewer], neighbour) {
-                        out.push(Datum::new(neighbour));
+                sides[fewer].each(run, known[fewer], |neighbor| {
+                    if other.has(run, known[1 - fewer], neighbor) {
+                        out.push(Datum::new(neighbor));
                     }
                 });
             }

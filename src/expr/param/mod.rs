@@ -31,7 +31,7 @@ use bevy_ecs::{
 };
 use core::{fmt, marker::PhantomData};
 
-/// So many entities are looked up one by one before their neighbours in the table are tried again.
+/// So many entities are looked up one by one before their neighbors in the table are tried again.
 const LOOKED_UP: usize = 16;
 
 /// A type that stands for an expression, for [`ExprQuery`].

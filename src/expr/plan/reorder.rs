@@ -479,7 +479,7 @@ impl Reorder<'_, '_> {
         ordered
     }
 
-    /// The variable that a pair would bind, with the neighbours it would be one of: those of another variable.
+    /// The variable that a pair would bind, with the neighbors it would be one of: those of another variable.
     pub(super) fn meeting(self, input: &Logical<'_>, bound: &Bound) -> Option<(Var, BoundEnd)> {
         let term = input.term().filter(|_| input.must_hold())?;
         let Condition::Match(atom) = &term.condition else { return None };
@@ -493,8 +493,8 @@ impl Reorder<'_, '_> {
             _ => return None,
         };
         let relation = plain_relation(self.view, relation.entity()?, atom)?;
-        let neighbours = BoundEnd { relation, of: known, targets };
-        (!bound.maybe.contains(known)).then_some((var, neighbours))
+        let neighbors = BoundEnd { relation, of: known, targets };
+        (!bound.maybe.contains(known)).then_some((var, neighbors))
     }
 
     /// How many rows a term that must hold makes of one.

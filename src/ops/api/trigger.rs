@@ -121,7 +121,7 @@ fn trigger(world: &mut World, relation: RelationId, event: &mut impl PropagatedE
             event::trigger_at(&mut world, event, &mut trigger);
             if trigger.continues() {
                 let start = entities.len();
-                entities.extend(view(&world, relation).neighbours(direction, entity));
+                entities.extend(view(&world, relation).neighbors(direction, entity));
                 next = walk.enter(start..entities.len(), depth + 1);
             }
         }

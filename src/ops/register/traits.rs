@@ -209,11 +209,11 @@ fn resolve(world: &mut World, id: RelationId, reference: IdRef) -> Result<Entity
 
 /// The way along which `with` leads back to `id`, if it does. Each relation is looked at once.
 fn path_back(registry: &Registry, id: RelationId, with: &[RelationId]) -> Option<Vec<RelationId>> {
-    let neighbours = |at| registry.entry(at).with.iter().copied();
+    let neighbors = |at| registry.entry(at).with.iter().copied();
     let mut memo = PathMemo::default();
     let mut search = Search::default();
     let visit = |at, _| (at == id).then_some(());
-    with.iter().find_map(|&with| search.run((with, 1), u32::MAX, neighbours, &mut memo, visit))?;
+    with.iter().find_map(|&with| search.run((with, 1), u32::MAX, neighbors, &mut memo, visit))?;
     memo.path.push(id);
     memo.path.reverse();
     Some(memo.path)

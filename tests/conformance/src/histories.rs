@@ -389,7 +389,7 @@ impl Both {
             gone.extend(dependents.into_iter().filter(|entity| !gone.contains(entity)).collect::<Vec<_>>());
         }
         gone.iter().any(|&entity| {
-            self.world.pairs_of(entity).into_iter().filter_map(PairId::entities).any(|(relation, target)| {
+            self.world.pairs_of(entity).into_iter().any(|(relation, target)| {
                 let removed = !despawns(relation);
                 gone.contains(&target) && (removed || roots.contains(&entity))
             })

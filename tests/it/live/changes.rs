@@ -8,7 +8,7 @@ use crate::{
     ours::Ours,
 };
 use bevy_ecs::{entity_disabling::Disabled, prelude::*};
-use bevy_relations::{id::Slot, prelude::*, relation::Prefab};
+use bevy_relations::{prelude::*, relation::Prefab};
 
 /// A world that changes.
 pub(super) struct Changing {
@@ -71,9 +71,8 @@ impl Changing {
     }
 
     fn remove_pair(&mut self, source: Entity, relation: Entity) {
-        let pairs = self.world().pairs_of(source);
-        let pairs: Vec<_> =
-            pairs.into_iter().filter(|pair| pair.relation() == Slot::Entity(relation)).collect();
+        let mut pairs = self.world().pairs_of(source);
+        pairs.retain(|pair| pair.0 == relation);
         if !pairs.is_empty() {
             let pair = self.random.pick(&pairs);
             self.world().remove_pairs_by_id(source, pair);

@@ -13,8 +13,7 @@ use std::{collections::BTreeSet, sync::Arc};
 fn actual(world: &World) -> BTreeSet<(Entity, Entity, Entity)> {
     let mut all = BTreeSet::new();
     for entity in all_entities(world) {
-        for pair in world.pairs_of(entity) {
-            let (relation, target) = pair.entities().unwrap();
+        for (relation, target) in world.pairs_of(entity) {
             assert!(all.insert((entity, relation, target)), "twice");
         }
     }

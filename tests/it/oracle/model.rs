@@ -188,17 +188,17 @@ pub(crate) fn escaped(name: &str) -> String {
 }
 
 /// What is reached from an entity, depth first, each once.
-fn walk(from: Node, neighbours: &dyn Fn(Node) -> Vec<Node>) -> Vec<Node> {
-    fn go(from: Node, neighbours: &dyn Fn(Node) -> Vec<Node>, met: &mut Vec<Node>) {
-        for node in neighbours(from) {
+fn walk(from: Node, neighbors: &dyn Fn(Node) -> Vec<Node>) -> Vec<Node> {
+    fn go(from: Node, neighbors: &dyn Fn(Node) -> Vec<Node>, met: &mut Vec<Node>) {
+        for node in neighbors(from) {
             if !met.contains(&node) {
                 met.push(node);
-                go(node, neighbours, met);
+                go(node, neighbors, met);
             }
         }
     }
     let mut met = Vec::new();
-    go(from, neighbours, &mut met);
+    go(from, neighbors, &mut met);
     met
 }
 

@@ -74,12 +74,12 @@ pub(crate) enum Produce {
     Branch(Branch),
 }
 
-/// One end of a [`Produce::Intersect`]: the neighbours of what is known.
+/// One end of a [`Produce::Intersect`]: the neighbors of what is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Side {
     pub(crate) relation: RelationId,
     pub(crate) known: Column,
-    /// The neighbours are targets, not sources.
+    /// The neighbors are targets, not sources.
     pub(crate) targets: bool,
 }
 
