@@ -11,6 +11,7 @@ extern crate std;
 mod fetch;
 mod ops;
 mod plugin;
+mod sealed;
 mod store;
 
 pub mod debug;

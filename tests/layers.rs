@@ -21,7 +21,7 @@ use std::{
 
 /// The modules below `src/`, layer by layer. A module imports lower layers only.
 const LAYERS: &[&[&str]] = &[
-    &["id"],
+    &["id", "sealed"],
     &["relation"],
     &["store"],
     &["traverse", "fetch"],

@@ -30,6 +30,7 @@ pub(crate) use state::{DisabledBelow, update_all};
 use crate::{
     ops::{Followed, register_relation, to_bevy},
     relation::{Relation, TraversableRelation},
+    sealed::Sealed,
 };
 use alloc::{string::ToString, vec::Vec};
 use bevy_ecs::{
@@ -39,13 +40,6 @@ use bevy_ecs::{
     world::World,
 };
 use core::panic::Location;
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-    impl Sealed for bevy_ecs::system::Commands<'_, '_> {}
-}
 
 /// Disabling along relations, directly on the [`World`].
 ///
@@ -75,7 +69,7 @@ mod sealed {
 /// assert_eq!(disabled(&world), [false, false, false]);
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldDisablingExt: sealed::Sealed {
+pub trait WorldDisablingExt: Sealed {
     /// Disables everything below `root` along `R`, but not `root` itself. Each call is a cause of its own.
     ///
     /// # Errors
@@ -218,7 +212,7 @@ impl WorldDisablingExt for World {
 /// # world.run_system_cached(close).unwrap();
 /// # assert!(world.entity(chair).contains::<Disabled>());
 /// ```
-pub trait CommandsDisablingExt: sealed::Sealed {
+pub trait CommandsDisablingExt: Sealed {
     /// See [`WorldDisablingExt::disable_below`].
     #[track_caller]
     fn disable_below<R: TraversableRelation>(&mut self, root: Entity);

@@ -4,7 +4,7 @@ use super::{
     bind::{NoScalar, ScalarKind, scalar_at},
     eval::{FieldIndex, FieldIndices, FieldSteps},
 };
-use crate::relation::short_name;
+use crate::{relation::short_name, sealed::Sealed};
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
@@ -88,12 +88,6 @@ impl core::fmt::Display for Fields<'_> {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-}
-
 /// Indices of fields, by which expressions find the entities that a comparison holds for without looking at all others.
 ///
 /// In the book: [Expressions](crate::book::expressions).
@@ -138,7 +132,7 @@ mod sealed {
 /// Bevy does not record what changed. An index keeps the ticks that it has read, four bytes per entity.
 ///
 /// [`explain`]: crate::expr::CompiledExpr::explain
-pub trait WorldFieldIndexExt: sealed::Sealed {
+pub trait WorldFieldIndexExt: Sealed {
     /// Makes an ordered index of a field, by its path: `"hp"`, `"wounds.0"`. Does nothing if there is one.
     ///
     /// It is dropped by [`drop_field_index`](Self::drop_field_index), and when the resources or all entities of the

@@ -41,6 +41,7 @@ use crate::{
     fetch,
     ops::Followed,
     relation::{EntityName, Relation, TraitsError, short_name},
+    sealed::Sealed,
 };
 use alloc::string::ToString;
 use bevy_ecs::{
@@ -270,12 +271,6 @@ impl<R: Relation> Islands<'_, '_, R> {
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-}
-
 /// Tracking and reading islands, directly on the [`World`].
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
@@ -299,7 +294,7 @@ mod sealed {
 /// assert_eq!(islands.island(rock), None);
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldIslandsExt: sealed::Sealed {
+pub trait WorldIslandsExt: Sealed {
     /// Tracks the islands of relation type `R` from now on. Islands that exist already trigger no event. Does nothing
     /// if they are tracked already.
     ///

@@ -4,6 +4,7 @@ use super::monitor::{MovedRow, is_monitor, observe};
 use crate::{
     expr::{ExprError, Expression},
     relation::short_name,
+    sealed::Sealed,
 };
 use alloc::{boxed::Box, string::String};
 use bevy_ecs::{
@@ -183,7 +184,7 @@ struct RowEvents(HashMap<TypeId, Entity>);
 /// Triggering events for rows of an [`Expression`].
 ///
 /// In the book: [Live queries](crate::book::live).
-pub trait WorldRowEventExt: sealed::Sealed {
+pub trait WorldRowEventExt: Sealed {
     /// Triggers [`RowEntered`] and [`RowLeft`] for rows of an expression from now on, and returns the entity of the
     /// monitor that does so: despawn it to stop. If the expression has such a monitor already, returns that one.
     ///
@@ -215,11 +216,6 @@ pub trait WorldRowEventExt: sealed::Sealed {
     /// If the expression cannot be compiled, as when it names an entity that is not there yet, or is [`AnyExpression`](crate::expr::AnyExpression), for which there is
     /// [`observe_expr`](crate::live::WorldMonitorExt::observe_expr).
     fn add_row_events<E: Expression>(&mut self) -> Result<Entity, RowEventError>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::World {}
 }
 
 impl WorldRowEventExt for World {

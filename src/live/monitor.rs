@@ -4,6 +4,7 @@ use super::LiveExpr;
 use crate::{
     expr::{ExprError, ExprRunError, PairExpr, Row},
     ops::InternalEntity,
+    sealed::Sealed,
 };
 use alloc::{
     boxed::Box,
@@ -169,7 +170,7 @@ pub(super) fn observe(
 /// Monitors: functions that are called for rows that enter and leave.
 ///
 /// In the book: [Live queries](crate::book::live).
-pub trait WorldMonitorExt: sealed::Sealed {
+pub trait WorldMonitorExt: Sealed {
     /// Calls a function for each row of an expression that enters, and another for each that leaves. Existing rows are
     /// not reported, unless [`yield_existing`](Self::yield_existing) is called. It ends when the entity that is returned
     /// is despawned.
@@ -272,11 +273,6 @@ pub trait WorldMonitorExt: sealed::Sealed {
     /// If an expression cannot be run, or if monitors still change what they observe after 64 rounds: the remaining
     /// changes are reported by the next call.
     fn update_monitors(&mut self) -> Result<(), MonitorError>;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for super::World {}
 }
 
 impl WorldMonitorExt for World {

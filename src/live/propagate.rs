@@ -8,6 +8,7 @@ use crate::{
     fetch,
     ops::{Followed, ensure_store, register_relation, relation_id_of},
     relation::{RelationName, TraitsError, TraversableRelation},
+    sealed::Sealed,
     store::{DepthReader, PairReader, RelationIndex},
 };
 use alloc::{
@@ -142,12 +143,6 @@ pub enum PropagateError {
     Traits(#[from] TraitsError),
 }
 
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-}
-
 /// Propagating components along relations, directly on the [`World`]. An app has
 /// [`propagate`](crate::AppRelationExt::propagate).
 ///
@@ -192,7 +187,7 @@ mod sealed {
 /// An update takes steps in proportion to the entities that get another holder or value, and their pairs. Values that
 /// are inserted and removed trigger Bevy's events; those that are written in place are found by their change ticks, as
 /// for [rollups](super::WorldRollupExt#complexity).
-pub trait WorldPropagateExt: sealed::Sealed {
+pub trait WorldPropagateExt: Sealed {
     /// Keeps a [`Propagated<R, C>`](Propagated) on everything below each entity with a `C`, from the next update on.
     /// Does nothing if it does already.
     ///

@@ -70,18 +70,13 @@ pub use value::ReflectedValue;
 use crate::{
     ops,
     relation::{RelationTraits, TraitsError},
+    sealed::Sealed,
 };
 use alloc::vec::Vec;
 use bevy_ecs::world::World;
 use erase::kind_of;
 use kind::Kind;
 use state::mirrors;
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-}
 
 /// Mirroring pairs in components, directly on the [`World`].
 ///
@@ -104,7 +99,7 @@ mod sealed {
 /// assert!(!world.entity(bob).contains::<MirroredPairs<Likes>>());
 /// # Ok::<(), bevy_ecs::error::BevyError>(())
 /// ```
-pub trait WorldMirrorExt: sealed::Sealed {
+pub trait WorldMirrorExt: Sealed {
     /// From now on, keeps one component [`MirroredPairs<R>`](MirroredPairs) on each source of `R`, and registers it for
     /// reflection. The first insertion of such a component does the same. Does nothing if `R` is mirrored already. Bevy panics if that
     /// is done in a [`resource_scope`](World::resource_scope) of the type registry.

@@ -64,6 +64,7 @@ pub use error::InstantiateError;
 use crate::{
     ops::{ensure_store, insert_bare_base, to_bevy},
     relation::{EntityName, IsA},
+    sealed::Sealed,
     world::WorldPairExt,
 };
 use alloc::{string::ToString, vec::Vec};
@@ -75,13 +76,6 @@ use bevy_ecs::{
 };
 use core::panic::Location;
 use instance::Copier;
-
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-    impl Sealed for bevy_ecs::system::Commands<'_, '_> {}
-}
 
 /// Instances of prefabs, directly on the [`World`].
 ///
@@ -111,7 +105,7 @@ mod sealed {
 /// assert_eq!(world.get::<Health>(wreck), Some(&Health(1)));
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldPrefabExt: sealed::Sealed {
+pub trait WorldPrefabExt: Sealed {
     /// Spawns an instance of a prefab and returns it.
     ///
     /// It does the same as `spawn(Pair(IsA, prefab))`, but returns errors. The id is also returned if an observer has
@@ -157,7 +151,7 @@ impl WorldPrefabExt for World {
 /// `Error` and the place in the source where the command was queued.
 ///
 /// In the book: [Prefabs](crate::book::prefabs).
-pub trait CommandsPrefabExt: sealed::Sealed {
+pub trait CommandsPrefabExt: Sealed {
     /// See [`WorldPrefabExt::instantiate`]. If that fails, an empty entity is left.
     ///
     /// Components that are inserted with the returned commands replace those that were copied from the prefab. To

@@ -4,12 +4,12 @@ use super::{
     WorldPairExt,
     batch::PairBatch,
     queue::{queue, queue_at, queue_insertion, queue_removal},
-    sealed,
 };
 use crate::{
     id::PairId,
     ops::{self, EndCheck, InsertPairError, PairRole, PropagatedEvent, to_bevy},
     relation::{KeyedRelation, Relation, TraversableRelation},
+    sealed::Sealed,
     traverse::Direction,
 };
 use alloc::vec::Vec;
@@ -100,7 +100,7 @@ use core::panic::Location;
 /// assert!(world.get_entity(knight).is_err());
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait EntityCommandsPairExt: sealed::Sealed {
+pub trait EntityCommandsPairExt: Sealed {
     /// See [`WorldPairExt::insert_pair`].
     #[track_caller]
     fn insert_pair<R: Relation>(&mut self, relation: R, target: Entity) -> &mut Self;
@@ -416,7 +416,7 @@ fn unless_gone(inserted: core::result::Result<(), InsertPairError>) -> Result {
 /// Changing the pairs of many entities, deferred: see [`pair_batch`](Self::pair_batch). Refusals are reported as by [`EntityCommandsPairExt`].
 ///
 #[doc = include_str!("commands.md")]
-pub trait CommandsPairExt: sealed::Sealed {
+pub trait CommandsPairExt: Sealed {
     /// Collects insertions and removals of pairs of one relation, and queues them as a single command when it
     /// goes out of scope: several times faster than a command each. The batch borrows the commands, so that
     /// everything keeps its order.

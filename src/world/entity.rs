@@ -1,10 +1,11 @@
 //! Pairs on [`EntityWorldMut`].
 
-use super::{WorldPairExt, sealed};
+use super::WorldPairExt;
 use crate::{
     id::PairId,
     ops::{DespawnError, InsertPairError, InsertPairsError, ReorderError},
     relation::{KeyedRelation, Relation},
+    sealed::Sealed,
     store::{SourceIter, TargetIter},
 };
 use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut};
@@ -80,7 +81,7 @@ use bevy_ecs::{entity::Entity, relationship::Relationship, world::EntityWorldMut
 /// assert!(world.get_entity(knight).is_err());
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait EntityWorldMutPairExt: sealed::Sealed + Sized {
+pub trait EntityWorldMutPairExt: Sealed + Sized {
     /// See [`WorldPairExt::insert_pair`].
     ///
     /// # Errors

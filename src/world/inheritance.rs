@@ -1,9 +1,10 @@
 //! What entities have themselves, and what they share with their bases.
 
-use super::{WorldPairExt, sealed};
+use super::WorldPairExt;
 use crate::{
     fetch,
     relation::{IS_A, IsA, OnInstantiate, Relation},
+    sealed::Sealed,
     traverse::Limits,
 };
 use bevy_ecs::{
@@ -51,7 +52,7 @@ use core::any::TypeId;
 /// assert!(world.owns::<Defense>(ship) && world.get_inherited::<Defense>(ship).unwrap().0 == 70);
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldInheritanceExt: sealed::Sealed {
+pub trait WorldInheritanceExt: Sealed {
     /// Whether an entity has a component itself.
     fn owns<C: Component>(&self, entity: Entity) -> bool;
 
@@ -170,7 +171,7 @@ fn visit_bases(world: &World, shared: TypeId, entity: Entity, visit: &mut dyn Fn
 /// assert!(ship.has_inherited_pair::<BuiltBy>(yard));
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait EntityInheritanceExt: sealed::Sealed {
+pub trait EntityInheritanceExt: Sealed {
     /// See [`WorldInheritanceExt::owns`].
     fn owns<C: Component>(&self) -> bool;
 

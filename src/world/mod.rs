@@ -11,7 +11,6 @@ mod queue;
 #[cfg(feature = "bevy_reflect")]
 mod reflect;
 mod scope;
-mod sealed;
 mod verbs;
 
 pub use batch::PairBatch;

@@ -9,6 +9,7 @@ use crate::{
         KeyedRelation, Relation, RelationName, RelationTraits, StoredRelation, TraitsError,
         TraversableRelation,
     },
+    sealed::Sealed,
     store::{PairInvariantError, TargetIter},
     system_param::{AnyPairs, Pairs},
     traverse::{Direction, RelationView},
@@ -26,7 +27,7 @@ use bevy_ecs::{
 /// Changing and reading pairs, directly on the [`World`](bevy_ecs::world::World).
 ///
 #[doc = include_str!("pair_ext.md")]
-pub trait WorldPairExt: super::sealed::Sealed {
+pub trait WorldPairExt: Sealed {
     /// Inserts the pair `(relation, target)` on `source`, with `relation` as its value if it has fields.
     ///
     /// A tag pair that is there already stays as it is; the value of a data pair is replaced. The effects of the

@@ -1,6 +1,5 @@
 //! Values of pairs by reflection, for tools that know no types.
 
-use super::sealed;
 use crate::{
     fetch,
     id::{PairId, StoredPair},
@@ -9,6 +8,7 @@ use crate::{
         store_removed,
     },
     relation::{BoxedValue, ColumnRef, ReflectedData, reflected_value},
+    sealed::Sealed,
     system_param::any_pair_value,
 };
 use alloc::{
@@ -47,7 +47,7 @@ use thiserror::Error;
 /// assert_eq!(world.pair_value::<Owes>(ann, ben), Some(&Owes { coins: 5 }));
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldReflectPairExt: sealed::Sealed {
+pub trait WorldReflectPairExt: Sealed {
     /// The value of a pair. `None` if there is no such pair, if it carries no value, or if the type of the value is not
     /// registered.
     fn reflect_pair_value(&self, source: Entity, pair: impl Into<PairId>) -> Option<&dyn PartialReflect>;

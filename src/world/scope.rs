@@ -1,7 +1,6 @@
 //! Scopes: what is spawned in one becomes a child.
 
-use super::sealed;
-use crate::{names::NameIndex, ops::internal_markers, relation::EntityName};
+use crate::{names::NameIndex, ops::internal_markers, relation::EntityName, sealed::Sealed};
 use alloc::vec::Vec;
 use bevy_ecs::{
     archetype::ArchetypeEntity,
@@ -44,7 +43,7 @@ pub enum ScopeError {
 }
 
 /// Scopes of a [`World`].
-pub trait WorldScopeExt: sealed::Sealed {
+pub trait WorldScopeExt: Sealed {
     /// Runs a function in the scope of an entity: what it spawns becomes a child of that entity, and paths of names
     /// start there.
     ///

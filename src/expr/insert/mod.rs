@@ -15,6 +15,7 @@ use crate::{
     names::{LookupError, WorldNameExt},
     ops::{InsertPairError, NewPair, check_several, ensure_store, insert_several, insert_tag, to_bevy},
     relation::Prefab,
+    sealed::Sealed,
 };
 use alloc::{
     string::{String, ToString},
@@ -40,14 +41,6 @@ use core::panic::Location;
 use terms::{Element, InsertComponent, Planned, PlannedTerm, Refusal, make_components, resolve};
 
 /// The traits here are for calling, not for implementing.
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-    impl Sealed for bevy_ecs::world::EntityWorldMut<'_> {}
-    impl Sealed for bevy_ecs::system::EntityCommands<'_> {}
-}
-
 /// What to do about names that no entity has, when an expression is inserted.
 ///
 /// In the book: [Expressions](crate::book::expressions).
@@ -76,7 +69,7 @@ pub enum UnknownNames {
 /// Inserting what an expression names, directly on the [`World`].
 ///
 /// In the book: [Expressions](crate::book::expressions).
-pub trait WorldExprExt: sealed::Sealed {
+pub trait WorldExprExt: Sealed {
     /// Inserts the components, tags and pairs that an expression names on an entity: all of them, or none.
     ///
     /// The terms are those of [`PairExpr`](crate::expr::PairExpr), without variables, operators and wildcards:
@@ -209,7 +202,7 @@ impl WorldExprExt for World {
 /// assert!(world.has_pair::<Guards>(knight, gate) && world.has_tag(knight, world.lookup("Brave")?));
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait EntityWorldMutExprExt: sealed::Sealed + Sized {
+pub trait EntityWorldMutExprExt: Sealed + Sized {
     /// See [`WorldExprExt::insert_expr`].
     ///
     /// # Errors
@@ -239,7 +232,7 @@ impl EntityWorldMutExprExt for EntityWorldMut<'_> {
 ///
 /// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in
 /// the source where the command was queued.
-pub trait EntityCommandsExprExt: sealed::Sealed {
+pub trait EntityCommandsExprExt: Sealed {
     /// See [`WorldExprExt::insert_expr`].
     ///
     /// ```

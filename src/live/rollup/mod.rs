@@ -10,7 +10,7 @@ pub use error::RollupError;
 pub use fold::{All, Any, Count, Distinct, Max, Min, RollupFold, RollupValue, Sum, SumNumber};
 
 use super::updates::{self, UpdateKind};
-use crate::relation::Relation;
+use crate::{relation::Relation, sealed::Sealed};
 use bevy_ecs::{
     component::Component,
     lifecycle::HookContext,
@@ -137,12 +137,6 @@ fn note_change<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
     }
 }
 
-mod sealed {
-    pub trait Sealed {}
-
-    impl Sealed for bevy_ecs::world::World {}
-}
-
 /// Rollups, directly on the [`World`]. An app has [`add_rollup`](crate::AppRelationExt::add_rollup).
 ///
 /// In the book: [Live queries](crate::book::live).
@@ -190,7 +184,7 @@ mod sealed {
 /// is O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids
 /// this, and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed
 /// than is recorded, everything is folded again.
-pub trait WorldRollupExt: sealed::Sealed {
+pub trait WorldRollupExt: Sealed {
     /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
     ///
     /// It ends when the resources or all entities of the world are cleared.

@@ -12,7 +12,7 @@ use crate::{
             batch::insert_batch,
             ends::EndCheck,
             error::{InsertPairError, InsertPairsError},
-            insert::{insert, insert_typed, insert_value},
+            insert::{insert, insert_typed, insert_with_value},
         },
         register::{
             entity::entity_of,
@@ -131,7 +131,7 @@ pub(crate) fn insert_to_type<R: Relation, T: Send + Sync + 'static>(
 ) -> Result<(), InsertPairError> {
     if size_of::<R>() > 0 {
         let pair = type_pair::<R, T>(world, source)?;
-        return insert_value(world, pair, relation, ends);
+        return insert_with_value(world, pair, relation, ends);
     }
     insert_to::<R, T, T>(world, source, target.0, ends)
 }
@@ -157,7 +157,7 @@ pub(crate) fn insert_to<R: Relation, T: Send + Sync + 'static, V: Send + Sync + 
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
     let pair = type_pair::<R, T>(world, source)?;
-    insert_value(world, pair, value, ends)
+    insert_with_value(world, pair, value, ends)
 }
 
 /// A pair in a bundle, made by the [function of this name](fn@Pair).

@@ -190,7 +190,7 @@ fn insert_typed_by_rules<R: Relation>(
 }
 
 /// [`insert`] with a value; a type without fields is none.
-pub(crate) fn insert_value<T: Send + Sync + 'static>(
+pub(crate) fn insert_with_value<T: Send + Sync + 'static>(
     world: &mut World,
     pair: StoredPair,
     value: T,

@@ -1,4 +1,4 @@
-//! The traits of this module are for calling, not for implementing.
+//! The traits for Bevy's worlds, entities and commands are for calling, not for implementing.
 
 use bevy_ecs::{
     system::{Commands, EntityCommands},
