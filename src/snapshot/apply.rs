@@ -404,7 +404,7 @@ impl<'a> Application<'a> {
         let mapped =
             if self.maps_values { map_value(world, kept, &mut Mapper(&self.entities)) } else { None };
         match mapped {
-            Some(value) => WantedValue { column: kept.column, value: WantedSource::Owned(value), row: None },
+            Some(value) => WantedValue::owned(kept.column, value),
             None => {
                 WantedValue { column: kept.column, value: WantedSource::Lent(&kept.value), row: kept.row }
             }
@@ -446,9 +446,9 @@ impl EntityMapper for Mapper<'_> {
     fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
-/// Notes entities.
+/// Collects the entities in values, and maps each to itself.
 #[derive(Default)]
-struct EntityCollector(Vec<Entity>);
+pub(super) struct EntityCollector(pub(super) Vec<Entity>);
 
 impl EntityMapper for EntityCollector {
     fn get_mapped(&mut self, source: Entity) -> Entity {

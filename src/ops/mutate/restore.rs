@@ -56,6 +56,11 @@ pub(crate) enum WantedSource<'a> {
 }
 
 impl WantedValue<'_> {
+    /// A value that was copied from no row.
+    pub(crate) fn owned(column: ColumnRef, value: BoxedValue) -> Self {
+        Self { column, value: WantedSource::Owned(value), row: None }
+    }
+
     fn value(&self) -> &(dyn Any + Send + Sync) {
         match &self.value {
             WantedSource::Lent(value) => &***value,

@@ -3,7 +3,7 @@
 use super::{
     error::{LoadError, SavedPlace},
     format::SaveFormat,
-    names::Names,
+    names::{Names, with_names},
     prefabs::Prefabs,
     saved::{SaveId, SavedEntity, SavedPairs, SavedRelation},
     values,
@@ -14,8 +14,8 @@ use crate::{
     id::{RelationId, StoredPair},
     mirror,
     ops::{
-        AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedSource, WantedValue,
-        ensure_store, entity_of_type_id, relation_id_of, use_all_relations,
+        AttemptedPair, InsertPairError, Operation, Restoration, WantedPairs, WantedValue, ensure_store,
+        entity_of_type_id, relation_id_of, use_all_relations,
     },
     relation::{CHILD_OF, ColumnRef},
     snapshot::{apply::AppliedPairs, made::Made, pairs::NO_INDEX},
@@ -34,7 +34,7 @@ use bevy_ecs::{
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
-use bevy_reflect::{TypeRegistration, TypeRegistry};
+use bevy_reflect::TypeRegistration;
 
 /// What [`SavedPairs::load`] has done.
 ///
@@ -335,26 +335,22 @@ impl SavedPairs {
         entities: &[Entity],
         scope: EntityHashSet,
     ) -> Result<Restoration<'static>, LoadError> {
-        let no_types = TypeRegistry::empty();
-        let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
-        let types = types.as_deref().unwrap_or(&no_types);
-        let Some(store) = fetch::store(world) else {
-            return Ok(Restoration::new(&PairStore::default(), Vec::new(), Some(scope), None));
-        };
-        if self.all_relations {
-            let others = store.registry().ids().filter(|&id| {
-                let entry = store.registry().entry(id);
-                entry.has_traits && !entry.traits.is_transient() && !relations.contains(&id)
-            });
-            let others: Vec<RelationId> = others.collect();
-            relations.extend(others);
-        }
-        let mut restoration = Restoration::new(store, relations.clone(), Some(scope), None);
-        for (relation, &id) in self.relations.iter_mut().zip(&*relations) {
-            let names = Names { world, store, types };
-            relation.add_to(&mut restoration, names, id, entities)?;
-        }
-        Ok(restoration)
+        with_names(world, |names| {
+            let registry = names.store.registry();
+            if self.all_relations {
+                let others = registry.ids().filter(|&id| {
+                    let entry = registry.entry(id);
+                    entry.has_traits && !entry.traits.is_transient() && !relations.contains(&id)
+                });
+                let others: Vec<RelationId> = others.collect();
+                relations.extend(others);
+            }
+            let mut restoration = Restoration::new(names.store, relations.clone(), Some(scope), None);
+            for (relation, &id) in self.relations.iter_mut().zip(&*relations) {
+                relation.add_to(&mut restoration, names, id, entities)?;
+            }
+            Ok(restoration)
+        })
     }
 
     /// Where a pair stands that was refused.
@@ -375,17 +371,6 @@ impl SavedPairs {
         let entry = pairs.position(|at| is_it((at.source, at.target)) || is_it((at.target, at.source)))?;
         Some(SavedPlace { relation: relation.name.clone(), entry, field: "value" })
     }
-}
-
-fn with_names<T>(
-    world: &World,
-    look: impl FnOnce(Names<'_>) -> Result<T, LoadError>,
-) -> Result<T, LoadError> {
-    let no_types = TypeRegistry::empty();
-    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
-    let types = types.as_deref().unwrap_or(&no_types);
-    let no_store = PairStore::default();
-    look(Names { world, store: fetch::store(world).unwrap_or(&no_store), types })
 }
 
 /// Replaces the numbers in a value by entities.
@@ -474,26 +459,9 @@ impl SavedRelation {
         restoration.push(WantedPairs { relation, pairs, values: Vec::new() });
         for at in 0..self.pairs.len() {
             let (source, target) = (self.pairs[at].source, self.pairs[at].target);
-            let Some(value) = self.pairs[at].value.take() else { continue };
-            if is_symmetric
-                && source != target
-                && let Some(&first) = numbers.get(&(target, source))
-                && first < at
-                && restoration.has_value(names.store, pair((source, target)))
-            {
-                return Err(LoadError::ValueTwice { place: self.place(at, "value"), first });
-            }
-            let wrong = |reason| LoadError::Value { place: self.place(at, "value"), reason };
-            let column = column_of(names.store, pair((source, target)));
-            let column = column.ok_or_else(|| wrong(why_without_value(names, pair((source, target)))))?;
-            let mut finder = Finder { entities, missing: None };
-            let value = values::concrete(names.types, column, value, &mut finder).map_err(wrong)?;
-            if let Some(entity) = finder.missing {
-                let place = self.place(at, "value");
-                return Err(LoadError::NoSuchEntity { place, entity, count: entities.len() });
-            }
-            let value = WantedValue { column, value: WantedSource::Owned(value), row: None };
-            restoration.set_value(names.store, pair((source, target)), value);
+            let earlier = numbers.get(&(target, source)).copied();
+            let mirror = earlier.filter(|&first| is_symmetric && first < at);
+            self.add_value(restoration, names, at, pair((source, target)), (entities, mirror))?;
         }
         for at in 0..self.pairs.len() {
             let pair = pair((self.pairs[at].source, self.pairs[at].target));
@@ -505,9 +473,33 @@ impl SavedRelation {
         }
         Ok(())
     }
-}
 
-impl SavedRelation {
+    /// Gives a pair the value that it has in the save, which is taken. `mirror` is the number of the other direction of a
+    /// symmetric pair, if that comes before.
+    fn add_value(
+        &mut self,
+        restoration: &mut Restoration<'static>,
+        names: Names<'_>,
+        at: usize,
+        pair: StoredPair,
+        (entities, mirror): (&[Entity], Option<usize>),
+    ) -> Result<(), LoadError> {
+        let Some(value) = self.pairs[at].value.take() else { return Ok(()) };
+        if let Some(first) = mirror.filter(|_| restoration.has_value(names.store, pair)) {
+            return Err(LoadError::ValueTwice { place: self.place(at, "value"), first });
+        }
+        let wrong = |reason| LoadError::Value { place: self.place(at, "value"), reason };
+        let column = column_of(names.store, pair).ok_or_else(|| wrong(why_without_value(names, pair)))?;
+        let mut finder = Finder { entities, missing: None };
+        let value = values::concrete(names.types, column, value, &mut finder).map_err(wrong)?;
+        if let Some(entity) = finder.missing {
+            let place = self.place(at, "value");
+            return Err(LoadError::NoSuchEntity { place, entity, count: entities.len() });
+        }
+        restoration.set_value(names.store, pair, WantedValue::owned(column, value));
+        Ok(())
+    }
+
     /// Gives a pair that has no value in the save the default of its type, whatever value it has in the world: what a save says does
     /// not depend on that. The save may be older than the fields of the relation. A relationship of Bevy's makes itself.
     fn add_default(
@@ -528,8 +520,7 @@ impl SavedRelation {
             let pair = AttemptedPair::new(world, store, pair.source, entry.entity, pair.target);
             LoadError::Refused { place, error: Box::new(InsertPairError::MissingValue { pair, expected }) }
         })?;
-        let value = WantedValue { column, value: WantedSource::Owned(value), row: None };
-        restoration.set_value(store, pair, value);
+        restoration.set_value(store, pair, WantedValue::owned(column, value));
         Ok(())
     }
 }

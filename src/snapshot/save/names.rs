@@ -2,13 +2,14 @@
 
 use super::error::{LoadError, SaveError};
 use crate::{
+    fetch,
     id::RelationId,
     names::{is_named, relation_name, slot_path, slots},
     relation::{RelationEntry, RelationName},
     store::PairStore,
 };
 use alloc::string::{String, ToString};
-use bevy_ecs::{entity::Entity, world::World};
+use bevy_ecs::{entity::Entity, reflect::AppTypeRegistry, world::World};
 use bevy_reflect::TypeRegistry;
 
 /// Where names are looked up.
@@ -17,6 +18,15 @@ pub(super) struct Names<'a> {
     pub(super) world: &'a World,
     pub(super) store: &'a PairStore,
     pub(super) types: &'a TypeRegistry,
+}
+
+/// Looks up names in a world, where there is nothing to be found without a store or registered types.
+pub(super) fn with_names<T, E>(world: &World, look: impl FnOnce(Names<'_>) -> Result<T, E>) -> Result<T, E> {
+    let no_types = TypeRegistry::empty();
+    let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
+    let types = types.as_deref().unwrap_or(&no_types);
+    let no_store = PairStore::default();
+    look(Names { world, store: fetch::store(world).unwrap_or(&no_store), types })
 }
 
 impl<'a> Names<'a> {

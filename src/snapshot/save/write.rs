@@ -3,7 +3,7 @@
 use super::{
     error::SaveError,
     format::SaveFormat,
-    names::Names,
+    names::{Names, with_names},
     prefabs::Prefabs,
     saved::{SaveId, SavedEntity, SavedPair, SavedPairs, SavedRelation},
     values,
@@ -12,7 +12,10 @@ use crate::{
     fetch,
     names::WorldNameExt,
     relation::{EntityName, RelationName, is_serializable},
-    snapshot::pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs, key},
+    snapshot::{
+        apply::EntityCollector,
+        pairs::{KeptValue, NO_INDEX, PairSnapshot, RelationPairs, key},
+    },
 };
 use alloc::{
     boxed::Box,
@@ -23,17 +26,16 @@ use bevy_ecs::{
     archetype::Archetype,
     entity::{Entity, EntityHashMap, EntityHashSet, EntityMapper},
     name::Name,
-    reflect::AppTypeRegistry,
     world::World,
 };
 use bevy_platform::collections::{HashMap, HashSet};
-use bevy_reflect::{PartialReflect, TypeInfo, TypeRegistry};
+use bevy_reflect::{PartialReflect, TypeInfo};
 
 impl PairSnapshot {
     /// Turns the snapshot into data that serde can write, with the names that entities, relations and types have in the
     /// world.
     ///
-    /// Values are saved by reflection: their types must be registered in the world's [`AppTypeRegistry`], with
+    /// Values are saved by reflection: their types must be registered in the world's [`AppTypeRegistry`](bevy_ecs::reflect::AppTypeRegistry), with
     /// `#[reflect(MapEntities)]` if there are entities in them. Entities are listed by their [`SaveId`]. Those without
     /// one are numbered in order of their index, in the save only: loading it into this same world spawns them a second
     /// time, unless [`insert_save_ids`](Self::insert_save_ids) was called before. Loading a save into an empty world
@@ -106,12 +108,11 @@ impl PairSnapshot {
         if self.world != world.id() {
             return Err(SaveError::OtherWorld);
         }
-        let Some(store) = fetch::store(world) else { return Ok(None) };
-        let no_types = TypeRegistry::empty();
-        let types = world.get_resource::<AppTypeRegistry>().map(|types| types.read());
-        let types = types.as_deref().unwrap_or(&no_types);
+        if fetch::store(world).is_none() {
+            return Ok(None);
+        }
         let prefabs = Prefabs::of(world);
-        run(self, Writer { snapshot: self, types, names: Names { world, store, types }, prefabs }).map(Some)
+        with_names(world, |names| run(self, Writer { snapshot: self, names, prefabs })).map(Some)
     }
 
     fn write(&self, writer: Writer<'_>) -> Result<SavedPairs, SaveError> {
@@ -170,21 +171,8 @@ impl SaveEntities {
 
 struct Writer<'a> {
     snapshot: &'a PairSnapshot,
-    types: &'a TypeRegistry,
     names: Names<'a>,
     prefabs: Prefabs,
-}
-
-/// Notes the entities in a value.
-struct ValueEntities<'a>(&'a mut EntityHashSet);
-
-impl EntityMapper for ValueEntities<'_> {
-    fn get_mapped(&mut self, source: Entity) -> Entity {
-        self.0.insert(source);
-        source
-    }
-
-    fn set_mapped(&mut self, _: Entity, _: Entity) {}
 }
 
 /// Replaces the entities in a value by their numbers, and those that are dead by none.
@@ -209,21 +197,19 @@ impl Writer<'_> {
     fn entities(&self) -> Result<SaveEntities, SaveError> {
         let world = self.names.world;
         let mut found = EntityHashSet::default();
-        let mut in_values = EntityHashSet::default();
+        let mut in_values = EntityCollector::default();
         for kept in &self.snapshot.relations {
             for (at, &(source, target)) in kept.pairs.iter().enumerate() {
                 if self.is_left_out(source) {
                     continue;
                 }
                 found.extend([source, target]);
-                if let Some(Some(value)) = kept.values.get(at)
-                    && let Some(mut value) = self.value(kept, value)?
-                {
-                    values::map(self.types, &mut *value, &mut ValueEntities(&mut in_values));
+                if let Some(Some(value)) = kept.values.get(at) {
+                    values::map(self.names.types, &mut *self.value(kept, value)?, &mut in_values);
                 }
             }
         }
-        found.extend(in_values.into_iter().filter(|&entity| world.entities().contains_spawned(entity)));
+        found.extend(in_values.0.into_iter().filter(|&entity| world.entities().contains_spawned(entity)));
         found.extend(self.snapshot.filter.chosen().into_iter().flatten());
         let mut found: Vec<Entity> = found.into_iter().collect();
         found.sort_unstable_by_key(|&entity| key(entity));
@@ -268,7 +254,7 @@ impl Writer<'_> {
             if let Some(id) = registry.of_type_id(type_ref.id) {
                 return self.names.of_relation(id).map(SavedEntity::Relation);
             }
-            let info = self.types.get_type_info(type_ref.id);
+            let info = self.names.types.get_type_info(type_ref.id);
             let unknown = || SaveError::NotReflected {
                 relation: RelationName { name: Some("a pair".into()), entity },
                 type_name: registry.name_of(entity).to_string(),
@@ -297,12 +283,10 @@ impl Writer<'_> {
             if self.is_left_out(source) {
                 continue;
             }
-            let mut value = match kept.values.get(at) {
-                Some(Some(value)) => self.value(kept, value)?,
-                _ => None,
-            };
+            let value = kept.values.get(at).and_then(Option::as_ref);
+            let mut value = value.map(|value| self.value(kept, value)).transpose()?;
             if let Some(value) = &mut value {
-                values::map(self.types, &mut **value, &mut Numberer(numbers));
+                values::map(self.names.types, &mut **value, &mut Numberer(numbers));
             }
             pairs.push(SavedPair { source: number(source), target: number(target), value });
         }
@@ -323,25 +307,21 @@ impl Writer<'_> {
         Ok(SavedRelation { name: self.names.of_relation(kept.id)?, pairs, orders })
     }
 
-    fn value(
-        &self,
-        kept: &RelationPairs,
-        value: &KeptValue,
-    ) -> Result<Option<Box<dyn PartialReflect>>, SaveError> {
+    fn value(&self, kept: &RelationPairs, value: &KeptValue) -> Result<Box<dyn PartialReflect>, SaveError> {
         let relation = || kept.name.clone();
-        let reflected = values::reflected(self.types, &*value.value).ok_or_else(|| {
+        let reflected = values::reflected(self.names.types, &*value.value).ok_or_else(|| {
             SaveError::NotReflected { relation: relation(), type_name: value.column.value_name().into() }
         })?;
-        if !is_serializable(self.types, &*reflected) {
+        if !is_serializable(self.names.types, &*reflected) {
             let represented = reflected.get_represented_type_info().map(TypeInfo::type_path);
             let type_name = represented.unwrap_or_else(|| reflected.reflect_type_path()).into();
             return Err(SaveError::NotReflected { relation: relation(), type_name });
         }
-        if values::has_entities(&*reflected) && !values::is_mapped(self.types, &*reflected) {
+        if values::has_entities(&*reflected) && !values::is_mapped(self.names.types, &*reflected) {
             let type_name = value.column.value_name().into();
             return Err(SaveError::EntitiesNotMapped { relation: relation(), type_name });
         }
-        Ok(Some(reflected))
+        Ok(reflected)
     }
 }
 
