@@ -80,28 +80,9 @@ impl Binder<'_> {
                 None => self.has(has, &mut operator, &mut prerequisites)?,
             },
         };
-        match &condition {
-            Condition::Match(atom) => {
-                // Only these have a value that could be written.
-                let is_valued = operator != BoundOperator::Not && self.scopes.len() == 1;
-                self.check_access(atom, access, is_valued.then_some(field), term.span)?;
-            }
-            Condition::Member(_) | Condition::Value(_)
-                if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) =>
-            {
-                return Err(Diagnostic::rule(
-                    term.span,
-                    "a field of a component is only read: write `[in]` or `[none]`",
-                ));
-            }
-            Condition::Keyed(_) if matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) => {
-                return Err(Diagnostic::rule(
-                    term.span,
-                    "a value with a key is only read: write `[in]` or `[none]`",
-                ));
-            }
-            _ => {}
-        }
+        // Only such terms have a value that could be written.
+        let is_valued = operator != BoundOperator::Not && self.scopes.len() == 1;
+        self.check_access(&condition, access, is_valued.then_some(field), term.span)?;
         for item in &mut prerequisites.items {
             if let Item::Term(BoundTerm { condition: Condition::Child { child, beside, .. }, .. }) = item {
                 *beside = condition.vars();
@@ -114,15 +95,37 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// `field` is that of a term with a value.
     fn check_access(
         &mut self,
-        atom: &Atom,
+        condition: &Condition,
         access: Option<FieldAccess>,
         field: Option<u16>,
         span: Span,
     ) -> BindResult<()> {
+        let is_written = matches!(access, Some(FieldAccess::InOut | FieldAccess::Out));
+        match condition {
+            Condition::Match(atom) => self.check_component_access(atom, is_written, field, span),
+            Condition::Member(_) | Condition::Value(_) if is_written => {
+                let message = "a field of a component is only read: write `[in]` or `[none]`";
+                Err(Diagnostic::rule(span, message))
+            }
+            Condition::Keyed(_) if is_written => {
+                Err(Diagnostic::rule(span, "a value with a key is only read: write `[in]` or `[none]`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_component_access(
+        &mut self,
+        atom: &Atom,
+        is_written: bool,
+        field: Option<u16>,
+        span: Span,
+    ) -> BindResult<()> {
         let AtomId::Component(component) = atom.id else { return Ok(()) };
-        if !matches!(access, Some(FieldAccess::InOut | FieldAccess::Out)) {
+        if !is_written {
             return Ok(());
         }
         if self.context.access().components().get_info(component).is_some_and(|info| !info.mutable()) {

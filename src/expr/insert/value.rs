@@ -169,19 +169,8 @@ impl ValueBuilder<'_> {
     ) -> BindResult<Box<dyn PartialReflect>> {
         let default = self.types.read().get_type_data::<ReflectDefault>(type_id).cloned();
         if let Some(default) = default {
-            let mut made = default.default();
-            for GivenField { at, value } in given {
-                let field = match made.reflect_mut() {
-                    ReflectMut::Struct(made) => made.field_at_mut(at),
-                    ReflectMut::TupleStruct(made) => made.field_mut(at),
-                    ReflectMut::Tuple(made) => made.field_mut(at),
-                    _ => None,
-                };
-                if field.is_none_or(|field| field.try_apply(&*value).is_err()) {
-                    return Err(Diagnostic::rule(span, "the value cannot be written by reflection"));
-                }
-            }
-            return Ok(made.into_partial_reflect());
+            let made = with_fields(default.default(), given);
+            return made.ok_or_else(|| Diagnostic::rule(span, "the value cannot be written by reflection"));
         }
         let known = fields_of(info);
         let missing = (0..known.len()).find(|at| !given.iter().any(|given| given.at == *at));
@@ -194,33 +183,10 @@ impl ValueBuilder<'_> {
             return Err(Diagnostic::rule(span, message));
         }
         given.sort_unstable_by_key(|given| given.at);
-        let values = given.into_iter().map(|given| given.value);
-        Ok(match info {
-            TypeInfo::Struct(_) => {
-                let mut made = DynamicStruct::default();
-                made.set_represented_type(Some(info));
-                for (field, value) in known.iter().zip(values) {
-                    made.insert_boxed(field.name().to_owned(), value);
-                }
-                Box::new(made)
-            }
-            TypeInfo::TupleStruct(_) => {
-                let mut made = DynamicTupleStruct::default();
-                made.set_represented_type(Some(info));
-                values.for_each(|value| made.insert_boxed(value));
-                Box::new(made)
-            }
-            TypeInfo::Tuple(_) => {
-                let mut made = DynamicTuple::default();
-                made.set_represented_type(Some(info));
-                values.for_each(|value| made.insert_boxed(value));
-                Box::new(made)
-            }
-            _ => {
-                let name = info.type_path_table().short_path();
-                let message = format!("no default of `{name}` is known: write a value, or reflect `Default`");
-                return Err(Diagnostic::rule(span, message));
-            }
+        made_of_fields(info, given.into_iter().map(|given| given.value)).ok_or_else(|| {
+            let name = info.type_path_table().short_path();
+            let message = format!("no default of `{name}` is known: write a value, or reflect `Default`");
+            Diagnostic::rule(span, message)
         })
     }
 
@@ -360,6 +326,50 @@ fn scalar(
         _ => return None,
     };
     Some(text.map(|text| make(text)).ok_or_else(|| "a string".into()))
+}
+
+/// A value with some of its fields replaced. `None` if one of them cannot be written.
+fn with_fields(mut value: Box<dyn Reflect>, given: Vec<GivenField>) -> Option<Box<dyn PartialReflect>> {
+    for field in given {
+        let own = match value.reflect_mut() {
+            ReflectMut::Struct(value) => value.field_at_mut(field.at),
+            ReflectMut::TupleStruct(value) => value.field_mut(field.at),
+            ReflectMut::Tuple(value) => value.field_mut(field.at),
+            _ => None,
+        };
+        own?.try_apply(&*field.value).ok()?;
+    }
+    Some(value.into_partial_reflect())
+}
+
+/// A value made of all its fields, in order. `None` for a type that is not made of fields.
+fn made_of_fields(
+    info: &'static TypeInfo,
+    values: impl Iterator<Item = Box<dyn PartialReflect>>,
+) -> Option<Box<dyn PartialReflect>> {
+    match info {
+        TypeInfo::Struct(_) => {
+            let mut made = DynamicStruct::default();
+            made.set_represented_type(Some(info));
+            for (field, value) in fields_of(info).iter().zip(values) {
+                made.insert_boxed(field.name().to_owned(), value);
+            }
+            Some(Box::new(made))
+        }
+        TypeInfo::TupleStruct(_) => {
+            let mut made = DynamicTupleStruct::default();
+            made.set_represented_type(Some(info));
+            values.for_each(|value| made.insert_boxed(value));
+            Some(Box::new(made))
+        }
+        TypeInfo::Tuple(_) => {
+            let mut made = DynamicTuple::default();
+            made.set_represented_type(Some(info));
+            values.for_each(|value| made.insert_boxed(value));
+            Some(Box::new(made))
+        }
+        _ => None,
+    }
 }
 
 fn boxed(value: impl PartialReflect) -> Box<dyn PartialReflect> {

@@ -100,56 +100,21 @@ pub(crate) fn adopt<C: Relationship>(
     entity_of_type(world, relation.type_ref);
     let store = ensure_store(world);
     if let Some(id) = store.registry().of_type::<C>() {
-        let entry = store.registry().entry(id);
         let is_valid = all.merge(traits).is_ok();
-        if is_valid && all == entry.traits {
-            return Ok(entry.entity);
-        }
-        let mut sum = entry.traits.clone();
-        let is_more = is_valid && sum.merge(all.clone()).is_ok() && sum == all;
-        // It takes part from the beginning, so that more can be asked of it as long as there are no pairs.
-        if id == CHILD_OF && is_more && store.relation(id).len() == 0 {
-            return add_traits(world, id, all);
-        }
-        return Err(TraitsError::Frozen { relation: entry.name() });
+        return adopt_again(world, id, all, is_valid);
     }
-    let has_fields = size_of::<C>() > size_of::<Entity>();
     let conflict = if traits.is_symmetric() {
         Some(TraitConflict { first: "symmetric", second: "exclusive" })
-    } else if traits.is_tag() && has_fields {
+    } else if traits.is_tag() && has_fields::<C>() {
         Some(TraitConflict { first: "tag", second: "data" })
     } else {
         None
     };
     // Its own values lie in components.
     check_values(store, relation.type_ref.id, None)?;
-    let component = world.register_component::<C>();
+    let adopted = adopted::<C>(world);
     let added = add_type_relation(world, relation);
     let id = added.id;
-    let adopted = Adopted {
-        insert: insert_component::<C>,
-        remove: |world, source| {
-            if let Ok(mut source) = world.get_entity_mut(source) {
-                source.remove::<C>();
-            }
-        },
-        get: |world, source| {
-            let component: &C = world.get(source)?;
-            Some(component)
-        },
-        target: |world, source| world.get::<C>(source).map(Relationship::get),
-        is_collected: |world, source, target| {
-            world
-                .get::<C::RelationshipTarget>(target)
-                .is_some_and(|sources| sources.iter().any(|s| s == source))
-        },
-        arrange: arrange_collection::<C>,
-        component,
-        column: PairData::<C>::COLUMN,
-        has_fields,
-        allow_self: C::ALLOW_SELF_REFERENTIAL,
-        sync: Inserted::<C>::run,
-    };
     let entry = ensure_store(world).registry_mut().entry_mut(id);
     entry.data = None;
     entry.adopted = Some(adopted);
@@ -170,7 +135,61 @@ pub(crate) fn adopt<C: Relationship>(
     Ok(entity)
 }
 
-/// Asks more of a relation that is used already and has no pairs.
+/// Whether a relationship says more than its target.
+fn has_fields<C: Relationship>() -> bool {
+    size_of::<C>() > size_of::<Entity>()
+}
+
+/// What keeps the pairs of `C`.
+fn adopted<C: Relationship>(world: &mut World) -> Adopted {
+    Adopted {
+        insert: insert_component::<C>,
+        remove: |world, source| {
+            if let Ok(mut source) = world.get_entity_mut(source) {
+                source.remove::<C>();
+            }
+        },
+        get: |world, source| {
+            let component: &C = world.get(source)?;
+            Some(component)
+        },
+        target: |world, source| world.get::<C>(source).map(Relationship::get),
+        is_collected: |world, source, target| {
+            world
+                .get::<C::RelationshipTarget>(target)
+                .is_some_and(|sources| sources.iter().any(|s| s == source))
+        },
+        arrange: arrange_collection::<C>,
+        component: world.register_component::<C>(),
+        column: PairData::<C>::COLUMN,
+        has_fields: has_fields::<C>(),
+        allow_self: C::ALLOW_SELF_REFERENTIAL,
+        sync: Inserted::<C>::run,
+    }
+}
+
+/// [`adopt`] of a relation that takes part already, with all its traits, of which some may contradict each other.
+fn adopt_again(
+    world: &mut World,
+    id: RelationId,
+    traits: RelationTraits,
+    is_valid: bool,
+) -> Result<Entity, TraitsError> {
+    let store = ensure_store(world);
+    let entry = store.registry().entry(id);
+    if is_valid && traits == entry.traits {
+        return Ok(entry.entity);
+    }
+    let mut sum = entry.traits.clone();
+    let is_more = is_valid && sum.merge(traits.clone()).is_ok() && sum == traits;
+    // It takes part from the beginning, so that it can get more traits as long as there are no pairs.
+    if id == CHILD_OF && is_more && store.relation(id).len() == 0 {
+        return add_traits(world, id, traits);
+    }
+    Err(TraitsError::Frozen { relation: entry.name() })
+}
+
+/// Gives more traits to a relation that is used already and has no pairs.
 fn add_traits(world: &mut World, id: RelationId, traits: RelationTraits) -> Result<Entity, TraitsError> {
     ensure_store(world).registry_mut().entry_mut(id).frozen = false;
     let applied = apply_traits(world, id, traits);

@@ -327,24 +327,11 @@ impl<'a> Restoration<'a> {
         let (relation, wanted) = (*relation, &pairs[range.clone()]);
         let Some(&(source, _)) = wanted.first() else { return };
         let index = store.relation(relation);
-        let mut kept = Vec::new();
-        if !is_same {
-            let set: EntityHashSet = match wanted.len() > LINEAR {
-                true => wanted.iter().map(|&(_, target)| target).collect(),
-                false => EntityHashSet::default(),
-            };
-            let is_wanted = |target: Entity| match set.is_empty() {
-                true => wanted.iter().any(|&(_, wanted)| wanted == target),
-                false => set.contains(&target),
-            };
-            for target in index.targets(source) {
-                if is_wanted(target) {
-                    kept.push(target);
-                } else if !index.is_exclusive() {
-                    difference.remove(store, StoredPair { source, relation, target });
-                }
-            }
-        }
+        // The targets as they will be, without an order.
+        let mut targets = match is_same {
+            true => Vec::new(),
+            false => difference.remove_unwanted(store, (source, relation), wanted),
+        };
         for (at, &(_, target)) in range.zip(wanted) {
             let pair = StoredPair { source, relation, target };
             let own = values.get(at).and_then(Option::as_ref);
@@ -358,11 +345,11 @@ impl<'a> Restoration<'a> {
             }
             difference.new.push((pair, value.map(|value| ValueType::of_column(value.column))));
             if !is_there {
-                kept.push(target);
+                targets.push(target);
             }
         }
         // Pairs of a symmetric relation come with those of other sources.
-        let is_in_order = !index.is_symmetric() && kept.iter().eq(wanted.iter().map(|(_, target)| target));
+        let is_in_order = !index.is_symmetric() && targets.iter().eq(wanted.iter().map(|(_, target)| target));
         if !is_same && !is_in_order {
             let order = wanted.iter().map(|&(_, target)| target).collect();
             difference.orders.push(PairOrder {
@@ -410,6 +397,33 @@ impl Difference {
     pub(super) fn is_empty(&self) -> bool {
         let Self { new, dropped, components, orders } = self;
         new.is_empty() && dropped.is_empty() && components.is_empty() && orders.is_empty()
+    }
+
+    /// Removes the pairs of a source that are not wanted. Returns the targets that it keeps.
+    fn remove_unwanted(
+        &mut self,
+        store: &PairStore,
+        (source, relation): (Entity, RelationId),
+        wanted: &[(Entity, Entity)],
+    ) -> Vec<Entity> {
+        let index = store.relation(relation);
+        let set: EntityHashSet = match wanted.len() > LINEAR {
+            true => wanted.iter().map(|&(_, target)| target).collect(),
+            false => EntityHashSet::default(),
+        };
+        let is_wanted = |target: Entity| match set.is_empty() {
+            true => wanted.iter().any(|&(_, wanted)| wanted == target),
+            false => set.contains(&target),
+        };
+        let mut kept = Vec::new();
+        for target in index.targets(source) {
+            if is_wanted(target) {
+                kept.push(target);
+            } else if !index.is_exclusive() {
+                self.remove(store, StoredPair { source, relation, target });
+            }
+        }
+        kept
     }
 
     fn remove(&mut self, store: &PairStore, pair: StoredPair) {

@@ -23,79 +23,73 @@ impl Lowering<'_, '_> {
 
     /// The operation for a term. `None` if it can never hold.
     fn atom_op(&self, atom: &Atom, bound: &VarSet) -> Option<AtomOp> {
-        let source = self.position(atom.source, bound);
+        Some(AtomOp {
+            source: self.position(atom.source, bound),
+            id: self.id_op(atom, bound)?,
+            walk: match atom.traversal {
+                Some(traversal) => Some(self.walk(traversal)?),
+                None => None,
+            },
+            shared: atom.shared,
+            id_out: None,
+            target_out: None,
+            holder_out: None,
+        })
+    }
+
+    fn id_op(&self, atom: &Atom, bound: &VarSet) -> Option<IdOp> {
         // A type may have become a component since the expression was compiled.
         let late = match atom.id {
             AtomId::Tag(tag) => self.view.component_of(tag).map(AtomId::Component),
             _ => None,
         };
-        let id = match late.unwrap_or(atom.id) {
-            AtomId::Component(component) => {
-                let mut components: SmallVec<[ComponentId; 1]> = SmallVec::new();
-                components.push(component);
-                let entity = self.view.value_of_component(component).entity();
-                if atom.subtypes
-                    && let Some(entity) = entity
-                {
-                    let subtypes = self.view.subtypes::<[Entity; 1]>(entity);
-                    let of_subtypes = subtypes.iter().skip(1).map(|&subtype| self.view.component_of(subtype));
-                    if of_subtypes.clone().any(|component| component.is_none()) {
-                        // Some are tags.
-                        IdOp::Tags(subtypes)
-                    } else {
-                        components.extend(of_subtypes.flatten());
-                        IdOp::Components(components)
-                    }
-                } else {
-                    IdOp::Components(components)
-                }
-            }
+        Some(match late.unwrap_or(atom.id) {
+            AtomId::Component(component) => self.component_op(component, atom.subtypes),
             AtomId::Tag(tag) if atom.subtypes => IdOp::Tags(self.view.subtypes(tag)),
             AtomId::Tag(tag) => IdOp::Tags(SmallVec::from_elem(tag, 1)),
             AtomId::AnyId(id) => IdOp::AnyId(self.position(id, bound)),
-            AtomId::Pair(pair) => {
-                let relation = match pair.relation {
-                    BoundElement::Entity(relation) => {
-                        let relations = if atom.subtypes {
-                            self.view.subtypes::<[Entity; 4]>(relation)
-                        } else {
-                            SmallVec::from_elem(relation, 1)
-                        };
-                        let known = relations.iter().filter_map(|&relation| self.relation(relation));
-                        let traits = |id| &self.view.store.registry().entry(id).traits;
-                        let known = known.map(|id| KnownRelation {
-                            id,
-                            transitive: pair.closed && traits(id).is_transitive(),
-                            reflexive: pair.closed && traits(id).is_reflexive(),
-                        });
-                        RelationOp::Known(known.collect())
-                    }
-                    element => RelationOp::Free(self.position(element, bound)),
-                };
-                IdOp::Pair {
-                    relation,
-                    target: self.position(pair.target, bound),
-                    target_walk: match pair.target_traversal {
-                        Some(traversal) => Some(self.walk(traversal)?),
-                        None => None,
-                    },
-                }
+            AtomId::Pair(pair) => IdOp::Pair {
+                relation: self.relation_op(pair, atom.subtypes, bound),
+                target: self.position(pair.target, bound),
+                target_walk: match pair.target_traversal {
+                    Some(traversal) => Some(self.walk(traversal)?),
+                    None => None,
+                },
+            },
+        })
+    }
+
+    fn component_op(&self, component: ComponentId, with_subtypes: bool) -> IdOp {
+        let mut components: SmallVec<[ComponentId; 1]> = SmallVec::from_elem(component, 1);
+        if let Some(entity) = self.view.value_of_component(component).entity().filter(|_| with_subtypes) {
+            let subtypes = self.view.subtypes::<[Entity; 1]>(entity);
+            let of_subtypes = subtypes.iter().skip(1).map(|&subtype| self.view.component_of(subtype));
+            if of_subtypes.clone().any(|component| component.is_none()) {
+                // Some are tags.
+                return IdOp::Tags(subtypes);
             }
+            components.extend(of_subtypes.flatten());
+        }
+        IdOp::Components(components)
+    }
+
+    fn relation_op(&self, pair: PairAtom, with_subtypes: bool, bound: &VarSet) -> RelationOp {
+        let BoundElement::Entity(relation) = pair.relation else {
+            return RelationOp::Free(self.position(pair.relation, bound));
         };
-        let walk = match atom.traversal {
-            Some(traversal) => Some(self.walk(traversal)?),
-            None => None,
+        let relations = match with_subtypes {
+            true => self.view.subtypes::<[Entity; 4]>(relation),
+            false => SmallVec::from_elem(relation, 1),
         };
-        let op = AtomOp {
-            source,
-            id,
-            walk,
-            shared: atom.shared,
-            id_out: None,
-            target_out: None,
-            holder_out: None,
-        };
-        Some(op)
+        let known = relations.iter().filter_map(|&relation| self.relation(relation)).map(|id| {
+            let traits = &self.view.store.registry().entry(id).traits;
+            KnownRelation {
+                id,
+                transitive: pair.closed && traits.is_transitive(),
+                reflexive: pair.closed && traits.is_reflexive(),
+            }
+        });
+        RelationOp::Known(known.collect())
     }
 
     /// Gives each occurrence of an unbound variable but the first a column of its own, which must be the same.

@@ -362,18 +362,24 @@ impl Lowering<'_, '_> {
             }
             sub_plans.push((sub_plan, inner));
         }
+        let (mut sub_plans, inners): (Vec<SubPlan>, Vec<Bound>) = sub_plans.into_iter().unzip();
+        self.fill_defaults(&mut sub_plans, bound);
+        bound.bind_one_of(&inners);
+        let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
+        pipeline.add(Produce::Branch(Branch { kind, sub_plans, defaults: Vec::new() }));
+    }
+
+    /// Gives each branch of a union defaults for the columns that only others write.
+    fn fill_defaults(&self, sub_plans: &mut [SubPlan], before: &Bound) {
         let mut all = Columns::default();
-        for (sub_plan, _) in &sub_plans {
+        for sub_plan in &*sub_plans {
             all.append(&sub_plan.pipeline.written());
         }
-        let known = bound.clone();
-        let inners: Vec<Bound> = sub_plans.iter().map(|(_, inner)| inner.clone()).collect();
-        bound.bind_one_of(&inners);
-        for (sub_plan, _) in &mut sub_plans {
+        for sub_plan in sub_plans {
             let written = sub_plan.pipeline.written();
             let lacking = all.difference(&written);
             let lacking = lacking.iter().filter(|&column| {
-                !known.set.contains(Var(column))
+                !before.set.contains(Var(column))
                     && !sub_plan.defaults.iter().any(|&(filled, _)| filled == column)
             });
             let is_var = |column| usize::from(column) < self.query.variables.len();
@@ -381,9 +387,6 @@ impl Lowering<'_, '_> {
             let lacking: Vec<_> = lacking.map(|column| (column, none(column))).collect();
             sub_plan.defaults.extend(lacking);
         }
-        let kind = if unwritten { BranchKind::Every } else { BranchKind::First };
-        let sub_plans = sub_plans.into_iter().map(|(sub_plan, _)| sub_plan).collect();
-        pipeline.add(Produce::Branch(Branch { kind, sub_plans, defaults: Vec::new() }));
     }
 
     /// Makes the fields of a branch such that rows have them only if they took it. `before` has the number of shapes of
