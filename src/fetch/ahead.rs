@@ -13,7 +13,7 @@ use bevy_ecs::{
 };
 use smallvec::SmallVec;
 
-/// Asks for the memory at an address, if the processor can be asked.
+/// Prefetches the memory at an address, on processors that have an instruction for it.
 #[inline]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -25,7 +25,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for what [`FetchCursor`](super::FetchCursor) will look at.
+/// Prefetches what [`FetchCursor`](super::FetchCursor) will look at.
 pub(crate) struct Ahead<'w> {
     world: UnsafeWorldCell<'w>,
     /// What is kept in tables, with the size of a value.
@@ -52,7 +52,7 @@ impl<'w> Ahead<'w> {
         Self { world, components, storage: u32::MAX, columns: SmallVec::new() }
     }
 
-    /// Asks for what is in a place.
+    /// Prefetches what is in a place.
     #[inline]
     pub(crate) fn ask(&mut self, place: RowHint) {
         let Some(row) = place.row else { return };

@@ -1,7 +1,7 @@
 //! Components of known entities, to be written, of types that nothing names beforehand.
 //!
 //! Finding a component takes its id, the access to it, the entity's table and the column there. [`Writer`] keeps all of
-//! it but the entity's row, for each type that was asked for.
+//! it but the entity's row, for each type that was written.
 
 use super::{
     rows::{table_entities, table_row},
@@ -65,7 +65,7 @@ impl<'w> Writer<'w> {
     ///
     /// # Safety
     /// For as long as this lives, it must have the right to what `access` says, and nothing may write entities' places
-    /// or reach the components meanwhile that are asked of it, but through a borrow of this.
+    /// or reach the components that it returns meanwhile, but through a borrow of this.
     pub(crate) unsafe fn within(
         world: UnsafeWorldCell<'w>,
         access: &'w Access,
@@ -95,7 +95,7 @@ impl<'w> Writer<'w> {
         BorrowedWriter(unsafe { &mut *writer })
     }
 
-    /// The column of a table that [`get_mut`](Self::get_mut) was asked for with this key, if that is of this type and has the row.
+    /// The column of a table that [`get_mut`](Self::get_mut) found last with this key, if that is of this type and has the row.
     #[inline]
     fn in_place<T: Component>(&self, key: usize, (table, row): (TableId, usize)) -> Option<&'w Column> {
         let known = self.in_place[key % IN_PLACE].as_ref()?;
@@ -173,7 +173,7 @@ impl<'w> Writer<'w> {
         self.access.is_none_or(|access| access.has_write(component))
     }
 
-    /// Gets to know a type, and returns its number. `None` if it may not be written.
+    /// Adds a type, and returns its number. `None` if it may not be written.
     #[cold]
     fn add<T: Component>(&mut self) -> Option<usize> {
         let id = self.world.components().component_id::<T>()?;

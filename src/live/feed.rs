@@ -148,7 +148,7 @@ pub(super) fn feed(world: &mut World, component: ComponentId) -> Arc<Feed> {
         {
             return feed;
         }
-        // One of them was despawned, or their last reader is gone. Nothing knows them once others are noted below.
+        // One of them was despawned, or their last reader is gone. They are out of use once others are noted below.
         observers.into_iter().for_each(|observer| _ = world.try_despawn(observer));
     }
     let holders = count(world.archetypes(), component);

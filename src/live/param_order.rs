@@ -41,7 +41,7 @@ impl Key {
     }
 }
 
-/// Whether it was asked for in this run of the system, and the key that rows are kept by.
+/// Whether the system has set it in this run, and the key that rows are kept by.
 #[derive(Default, Clone, Copy)]
 struct OrderPart {
     asked: bool,
@@ -58,7 +58,7 @@ pub(super) struct SystemOrder {
     component: Option<ComponentId>,
     /// When rows were put in order last.
     put_at: Tick,
-    /// Rows were put in order since this run began, and since another order was asked for.
+    /// Rows were put in order since this run began, and since the order was changed.
     is_put: bool,
 }
 

@@ -104,7 +104,7 @@ impl<'w> Source<'w, '_> {
                     newest.extend(entities.rev().take_while(is_new));
                 }
             }
-            // A query does not know where its entities were added.
+            // A query does not say where its entities were added.
             (None, Self::Queries(..)) => {}
         }
         // The first of several with the same name comes first.

@@ -1,11 +1,11 @@
 //! The filter for changes below an entity: [`ChangedBelow`].
 //!
 //! Looked for from the top, each root would walk over all that lies below it. Within a system it is the other way
-//! round: the entities above every changed one are marked when the filter is first asked, up to the first that is
+//! round: the entities above every changed one are marked when the filter is first used, up to the first that is
 //! marked already. The marks are kept in the state, as a fetch is made for each `get` and each task, for as long as the
 //! query is borrowed: before it is borrowed anew, Bevy updates its archetypes, which drops them.
 //!
-//! A `QueryState` that is used by hand can be asked again, without an update, after anything has happened to the world.
+//! A `QueryState` that is used by hand can be used again, without an update, after anything has happened to the world.
 //! Then the change tick of the world has not moved on from that of the query, as it has in every system, and nothing is
 //! kept.
 

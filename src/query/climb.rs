@@ -54,7 +54,7 @@ pub struct ClimbFetch<'w, R: TraversableRelation, D: ReadOnlyQueryData, F: Query
 enum TableAbove<'w> {
     /// For each something else, as far as it is known.
     Each,
-    /// It is asked of the first entity.
+    /// It is searched for the first entity.
     NotSearched(&'w Table),
     /// For all the same.
     All(Option<(Entity, RowHint)>),

@@ -15,21 +15,21 @@ use bevy_ecs::{
 };
 use core::{any::TypeId, fmt, iter::FusedIterator, marker::PhantomData, num::NonZeroUsize};
 
-/// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, nothing is asked of any entity
-/// if `F` is `()`, and nothing is kept for it.
+/// Reads `D` of entities that match `F`, as a `Query<D, F>` sees them. With `OPTIONAL`, entities are not
+/// tested if `F` is `()`, and nothing is kept for it.
 pub struct ReadEntities<D, F, const OPTIONAL: bool>(PhantomData<fn() -> (D, F)>);
 
 pub struct EntitiesState<D: ReadOnlyQueryData, F: QueryFilter>(CursorState<D, F>);
 
 pub struct EntitiesFetch<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: UnsafeWorldCell<'w>,
-    /// Nothing if no entity is asked about.
+    /// `None` if entities are not tested.
     cursor: Option<CursorFetch<'w, D, F>>,
     noted: NotedMatches<'w>,
 }
 
-/// What was found out about all pairs of a relation, once enough of their ends were asked about: which targets match, if sources have one
-/// each, or which sources have a target that matches. Neither pairs nor what a filter looks at change while there is a fetch.
+/// Test results for all pairs of a relation, once enough of their ends were tested: which targets match, if sources have one each,
+/// or which sources have a target that matches. Neither pairs nor what a filter looks at change while there is a fetch.
 #[derive(Default)]
 struct NotedMatches<'w> {
     /// A bit per index of an entity. Nothing until then; then there are words for all entities.
@@ -116,8 +116,8 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
         Some(words.get(at / WORD)? >> (at % WORD) & 1 == 1)
     }
 
-    /// Counts how often sources were asked about, and finds out about all of them when that takes about twice as long as what was
-    /// asked by then. Of an exclusive relation it is noted which targets match, of another which sources have a target that
+    /// Counts the sources that were tested, and tests all of them when that takes about twice as long as the tests so far.
+    /// Of an exclusive relation it is noted which targets match, of another which sources have a target that
     /// does. `index` must be the same at each call; `compares` says whether it may have sources that are dead.
     ///
     /// # Safety
@@ -182,7 +182,7 @@ impl<'w, D: ReadOnlyQueryData, F: QueryFilter> EntitiesFetch<'w, D, F> {
 /// Entities to a word.
 const WORD: usize = u64::BITS as usize;
 
-/// So many are looked up one by one at least: a query may be asked about one entity.
+/// At least this many are looked up one by one: a query may be used for one entity.
 const MIN_ASKED: usize = 16;
 
 /// Of so many sources one is looked up before all are noted, which takes about as long as to look up a seventh of them.

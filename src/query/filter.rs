@@ -188,7 +188,7 @@ impl<R: Relation> ReadPairsFetch<'_, R> {
             || self.values_lent().is_some_and(|tick| self.is_newer(tick));
         may_be
             && self.any_pair(source, |target, ticks| {
-                // The store does not know of values that were written in place.
+                // Values that are written in place do not change the store.
                 let written = || self.value_changed(source, target).is_some_and(|tick| self.is_newer(tick));
                 self.is_newer(ticks.changed) || written()
             })

@@ -88,7 +88,7 @@ impl InsertRequest {
         inserted
     }
 
-    /// A pair whose value the world does not know of yet would be inserted without it.
+    /// A pair with a type that the world has no fields of yet would be inserted without its value.
     fn check_fields_are_known(&self, world: &World) -> Result<(), RemoteError> {
         let [source, relation, target] = self.ends;
         let Some(store) = fetch::store(world) else { return Ok(()) };

@@ -64,7 +64,7 @@ pub(super) enum RemoteError {
     Pair(InsertPairError),
     /// The value of a pair is none.
     Value(String),
-    /// The pair carries a value of a type whose fields the world does not know yet.
+    /// The pair carries a value of a type whose fields are not known in the world yet.
     UnknownFields { param: &'static str, name: String },
     /// Something is more than is allowed.
     TooLarge { what: &'static str, limit: u64 },

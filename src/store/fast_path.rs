@@ -7,8 +7,8 @@ use crate::{
 };
 use bevy_ecs::{entity::Entity, event::EventKey};
 
-/// The changes for which no rule has to be asked, no value be made and no observer be triggered. Computed when traits
-/// or listeners change, so that a change of pairs only looks at a bit.
+/// The changes for which no rule has to be checked, no value be made and no observer be triggered. Computed when traits
+/// or observers change, so that a change of pairs only looks at a bit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct FastPathFlags(u16);
 
@@ -29,11 +29,11 @@ impl FastPathFlags {
     pub(crate) const INSERT_IN_TABLE: Self = Self(1 << 6);
     /// As [`REMOVE`](Self::REMOVE), but for those.
     pub(crate) const REMOVE_IN_TABLE: Self = Self(1 << 7);
-    /// A pair of `IsA` is inserted for which nothing is instantiated. That its target is not final has to be looked at
-    /// each time, beside what [`INSERT`](Self::INSERT) asks for.
+    /// A pair of `IsA` is inserted for which nothing is instantiated. Its target must not be final, which is checked each
+    /// time, as is what [`INSERT`](Self::INSERT) needs.
     pub(crate) const INSERT_BASE: Self = Self(1 << 8);
-    /// A pair is inserted together with others, and beside what [`INSERT`](Self::INSERT) asks for, each of these is looked at: its
-    /// other direction, or its companions.
+    /// A pair is inserted together with its other direction or its companions. Each must meet what [`INSERT`](Self::INSERT)
+    /// needs.
     pub(crate) const INSERT_TOGETHER: Self = Self(1 << 9);
     /// A pair is removed by its name, with its other direction.
     pub(crate) const REMOVE_TOGETHER: Self = Self(1 << 10);

@@ -286,8 +286,8 @@ impl PairStore {
         self.relations.iter_mut().for_each(RelationIndex::follow);
     }
 
-    /// Makes the index of a relation whose traits are declared as far as its layout goes. One that was laid out
-    /// before has no pairs; what was asked of it still holds.
+    /// Creates the index of a relation from the traits that decide its layout. If there is one, it has no pairs, and its journal
+    /// and whether it keeps ticks are taken over.
     pub(crate) fn create_index(&mut self, id: RelationId) {
         if id.index() < self.relations.len() {
             self.release_table_component(id);

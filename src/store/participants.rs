@@ -79,7 +79,7 @@ const OBSERVER: u64 = 1 << 9;
 /// The entity has a tag or is one, or did so once.
 const TAGGED: u64 = 1 << 10;
 
-/// What does not keep an entity from taking part in a further pair without ado.
+/// Roles with which an entity can get another pair on the fast path.
 const PLAIN: u64 = RELATION | VISITED | TYPE | OBSERVER | TAGGED;
 
 /// The roles of every entity.
@@ -363,7 +363,7 @@ impl Participants {
         }
     }
 
-    /// Whether the entity was noted by [`set_moved`](Self::set_moved) since this was asked last.
+    /// Whether the entity was noted by [`set_moved`](Self::set_moved) since the last call.
     pub(crate) fn take_moved(&mut self, entity: Entity) -> bool {
         let record = self.ensure(entity);
         let moved = record.head & MOVED != 0;

@@ -133,7 +133,7 @@ impl<N: Copy, I: Iterator<Item = N>> Search<I, N> {
     /// Goes no further than `max`.
     ///
     /// # Complexity
-    /// A visit per node that the memo does not know, `O(1)` per neighbor of these.
+    /// A visit per node that is not in the memo, `O(1)` per neighbor of these.
     #[inline]
     pub(crate) fn run<T: Copy, M: Memo<T, N>>(
         &mut self,

@@ -129,8 +129,8 @@ impl<'w, 's> Relations<'w, 's> {
     }
 }
 
-/// The relations in which an entity takes part, or took part once. The store does not know whether it does in `ChildOf`
-/// as long as it lacks those pairs.
+/// The relations in which an entity takes part, or took part once. `ChildOf` is one of them as
+/// long as the store lacks its pairs.
 fn relations_of(store: &PairStore, entity: Entity) -> store::RelationsOf<'_> {
     let relations = store.participants().relations(entity);
     if store.lacks_children() { relations.with(CHILD_OF) } else { relations }

@@ -36,7 +36,7 @@ impl Binder<'_> {
             None => None,
         };
         let source = self.element_of(&source.id, None, prerequisites)?;
-        // A source has one such pair at most: `_` asks for the same as `*`.
+        // A source has one such pair at most: `_` and `*` mean the same.
         let target = match target.id.kind {
             IdKind::Any => self.wildcard(),
             _ => self.element_of(&target.id, None, prerequisites)?,

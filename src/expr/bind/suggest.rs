@@ -31,7 +31,7 @@ impl Binder<'_> {
             Some(near) => fault.suggest(near),
             None => fault,
         };
-        // What looks like a type may be one that the world does not know yet.
+        // What looks like a type may be one that is not registered yet.
         if path.0.len() > 1 || !path.0[0].starts_with(char::is_uppercase) {
             return fault;
         }

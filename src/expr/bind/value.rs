@@ -139,7 +139,7 @@ impl BoundLiteral {
 impl Eq for Finite {}
 
 impl BoundValueTest {
-    /// Whether a value that stands so to the literal is as asked. Without an order, it is another.
+    /// Whether a value with this order to the literal passes. Without an order, it is another value.
     fn allows(&self, order: Option<Ordering>) -> bool {
         match self.comparator {
             Comparator::Less => order.is_some_and(Ordering::is_lt),

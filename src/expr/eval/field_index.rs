@@ -1,8 +1,8 @@
 //! Ordered indices of fields: which entities have which value in a field.
 //!
 //! An index is brought up to date when it is read: entities whose component was inserted or written since are found by
-//! the change ticks of its columns, so that writing costs nothing, and every way to write counts. What is gone is not
-//! looked for: each entity that is found is asked whether it has the component still.
+//! the change ticks of its columns, so that writing costs nothing, and every way to write counts. Removals are
+//! not looked for: each entity that is found is checked for the component.
 
 use super::{FieldSteps, WorldAccess};
 use crate::fetch::{KnownTicks, ReflectCursor};

@@ -155,7 +155,7 @@ impl DescendantWalk {
     }
 }
 
-/// Whether entities lead to the one that is asked for, by their index: the number of the round in which that was found,
+/// Whether entities lead to the one that is searched for, by their index: the number of the round in which that was found,
 /// times two, and one more if they do.
 #[derive(Default)]
 struct Leads {
@@ -188,7 +188,7 @@ impl Leads {
     }
 }
 
-/// Finds out whether an entity is reached from others. What was found on the way is kept until another entity is asked for.
+/// Finds out whether an entity is reached from others. What was found on the way is kept until another entity is searched for.
 #[derive(Default)]
 pub(crate) struct Reach {
     searcher: Searcher,

@@ -83,7 +83,7 @@ impl Matcher<'_, '_> {
 }
 
 impl AtomOp {
-    /// The source, and where relation and target are written, if every pair of the source is asked for.
+    /// The source, and where relation and target are written, if every pair of the source is to be found.
     pub(super) fn each_pair(&self) -> Option<(Operand, [Column; 2])> {
         let IdOp::Pair {
             relation: RelationOp::Free(Position::Out(relation)),

@@ -1,6 +1,6 @@
-//! Finding each way in which a term holds: everything that a term can ask, by definition.
+//! Finding each way in which a term holds: every kind of term, by definition.
 //!
-//! What is asked most often has operations of its own, which do the same for whole batches; see [`super::produce`].
+//! The most frequent kinds have operations of their own, which do the same for whole batches; see [`super::produce`].
 
 use super::buffers::AtomBuffers;
 use crate::{

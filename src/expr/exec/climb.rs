@@ -126,7 +126,7 @@ impl<'a, 'w> Climber<'a, 'w> {
     /// The nearest holder from an entity on, at any depth.
     ///
     /// # Complexity
-    /// In one run, O(entities above those that are asked about): each is entered once.
+    /// In one run, O(entities above those that are searched from): each is entered once.
     fn above(&mut self, from: Entity) -> Option<Entity> {
         let Self { view, way, test, holders: Holders { notes, path }, steps, .. } = self;
         let visit = |at, _| test.holds(view, at).then_some(at);

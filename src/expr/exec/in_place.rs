@@ -1,8 +1,8 @@
 //! Scanning *in place*: a batch is a part of a table as it lies, and bits say which of its entries are rows.
 //!
-//! Where a plan is one scan with tests of each entity for itself, no row has to be moved: tests clear bits, and who reads the
-//! rows goes from the bits straight to the columns of the table. What is the same for a whole table is asked once. Entries are no
-//! rows where a bit is not set, so only those who mind that get such batches: see
+//! Where a plan is one scan with tests of each entity for itself, no row has to be moved: tests clear bits, and what reads the
+//! rows goes from the bits straight to the columns of the table. What is the same for a whole table is tested once. Entries are no
+//! rows where a bit is not set, so only callers that check the bits get such batches: see
 //! [`Executor::allow_gaps`](super::Executor::allow_gaps).
 
 use super::{

@@ -47,7 +47,7 @@ enum TableFit {
 }
 
 impl Mask {
-    /// Gets to know an archetype. Where all of a table fit, the table is scanned as it lies, in the order of its rows.
+    /// Adds an archetype. Where all of a table fit, the table is scanned as it lies, in the order of its rows.
     fn add(&mut self, archetype: &Archetype, fits: bool, all: &Archetypes) {
         let (id, table) = (archetype.id(), archetype.table_id());
         if fits {
@@ -145,7 +145,7 @@ impl Masks {
         &self.masks[mask]
     }
 
-    /// Gets to know new archetypes.
+    /// Adds new archetypes.
     pub(crate) fn update(&mut self, specs: &[MaskSpec], view: &View<'_>) {
         self.masks.resize_with(specs.len(), Mask::default);
         for archetype in view.archetypes.iter().skip(self.known) {
@@ -190,7 +190,7 @@ const FILLED_PER_LOOKUP: usize = 4;
 /// Which entities fit a mask, for the time of one run: an entity may have moved to another archetype afterwards.
 #[derive(Default)]
 struct FitSet {
-    /// How often it was asked before.
+    /// How many tests there were before.
     asked: usize,
     /// Whether those are fewer that do not fit, and how many the fewer are.
     fewer: Option<(bool, usize)>,
@@ -233,7 +233,7 @@ impl FitSets {
         }
     }
 
-    /// How to test which entities fit a mask, if so many are asked for now, and about so many in the whole run. While
+    /// How to test which entities fit a mask, for the number of tests now, and about the number in the whole run. While
     /// they are few, each is looked up.
     pub(super) fn get<'a>(
         &'a mut self,

@@ -156,7 +156,7 @@ impl Shared {
     }
 }
 
-/// Rows that need not be looked at any more: what their origin is asked for is known.
+/// Rows that need no test any more: the results for their origins are known.
 #[derive(Clone, Copy)]
 pub(crate) struct Decided<'a> {
     origin: Column,

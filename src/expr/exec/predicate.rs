@@ -203,7 +203,7 @@ pub(super) fn select(len: usize, rows: &mut Vec<u32>, mut passes: impl FnMut(usi
     rows.truncate(passed);
 }
 
-/// Collects the rows of which one entity is as asked, or those of which it is not.
+/// Collects the rows of which one entity passes a test, or those of which it does not.
 #[inline]
 pub(super) fn select_by(
     batch: &Batch,

@@ -17,7 +17,7 @@ pub(super) const WORD: usize = u64::BITS as usize;
 pub(super) struct RowBits {
     /// By part of the mask, and there by row.
     parts: Vec<Vec<Word>>,
-    /// The versions of what is asked, when a scan began last.
+    /// The versions of what is tested, when a scan began last.
     asked: Vec<u64>,
     /// Counts how often these were others.
     version: u64,

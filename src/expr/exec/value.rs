@@ -71,7 +71,7 @@ mod reflected {
     }
 
     impl Values {
-        /// A reader for a field. `None` if its type is not registered any more: nothing is as asked.
+        /// A reader for a field. `None` if its type is not registered any more: then no value passes the test.
         pub(crate) fn reader<'a>(
             &'a mut self,
             access: WorldAccess<'a>,
@@ -98,7 +98,7 @@ mod reflected {
     }
 
     impl<'a> ValueReader<'a> {
-        /// Whether the field of a source is as asked; with a target, that of the pair. False if there is none.
+        /// Whether the field of a source passes the test; with a target, that of the pair. False if there is none.
         #[inline]
         pub(crate) fn holds(&mut self, source: Entity, target: Option<Option<Entity>>) -> bool {
             let pair = self.value.pair.zip(target).map(|((relation, _), target)| (relation, target));
@@ -106,7 +106,7 @@ mod reflected {
                 ValueOrigin::Column(cursor) if pair.is_none() => cursor.get(source),
                 _ => self.value_elsewhere(source, pair),
             };
-            // What is not there in this variant of an enum is not as asked.
+            // A field that this variant of an enum lacks does not pass.
             let field = value.and_then(|value| self.steps.find(value.as_partial_reflect()));
             field.is_some_and(|field| self.value.test.holds(field))
         }

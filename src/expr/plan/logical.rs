@@ -1,4 +1,4 @@
-//! The logical plan: what is asked, as a tree of relational operators.
+//! The logical plan: the query as a tree of relational operators.
 //!
 //! The inputs of a join stand in the order in which they were written, since the meaning of those that are negated,
 //! optional or alternative depends on what stands before them.
@@ -13,7 +13,7 @@ use crate::expr::{
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt::{self, Write};
 
-/// An operator with its inputs. Each of the first seven asks for what one term says.
+/// An operator with its inputs. Each of the first seven is a term.
 pub(crate) enum Logical<'q> {
     /// One row that says nothing: `T()`.
     Unit(&'q BoundTerm),
@@ -65,7 +65,7 @@ fn join<'q>(items: &'q [Item], view: &View<'_>) -> Logical<'q> {
     Logical::Join(items.iter().map(input).collect())
 }
 
-/// The operator for what a term asks, whether or not it is negated or optional.
+/// The operator for a term, whether or not it is negated or optional.
 pub(super) fn leaf<'q>(term: &'q BoundTerm, view: &View<'_>) -> Logical<'q> {
     let atom = match &term.condition {
         Condition::Always => return Logical::Unit(term),

@@ -228,7 +228,7 @@ fn tested(input: &Logical<'_>, bound: &VarSet, view: &View<'_>) -> Option<Var> {
     }
 }
 
-/// Whether what a term asks is found at most once for a source.
+/// Whether a term holds in one way at most for a source.
 pub(super) fn is_single(term: &BoundTerm, view: &View<'_>) -> bool {
     let Condition::Match(atom) = &term.condition else { return false };
     let fixed = |element| !matches!(element, BoundElement::Var(_));
@@ -531,7 +531,7 @@ impl Reorder<'_, '_> {
     }
 }
 
-/// Whether an input asks `$this` for a component, and for nothing else.
+/// Whether an input tests `$this` for a component, and nothing else.
 fn is_scan_of_this(input: &Logical<'_>) -> bool {
     let Some(term) = input.term().filter(|_| input.must_hold()) else { return false };
     matches!(&term.condition, Condition::Match(atom)

@@ -1,7 +1,7 @@
 //! Expressions that are ready to be run, and their rows in order: by depth, by a component, in groups.
 //!
-//! For an order, all rows of a run are collected, and then put in order as a whole. What is asked for first is sorted
-//! by last: the sorts are stable.
+//! For an order, all rows of a run are collected, and then put in order as a whole. The sorts are
+//! stable, so the first key is sorted by last.
 
 use super::rows::{Row, Rows};
 use crate::{

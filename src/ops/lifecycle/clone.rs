@@ -222,8 +222,8 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<Entity>, Entity)> {
     copied
 }
 
-/// Copies pairs and tags of an entity to another one, which has its components already. `choose` is asked about the
-/// relation, `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
+/// Copies pairs and tags of an entity to another one, which has its components already. `choose` gets the relation,
+/// `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
 pub(crate) fn copy_pairs(
     world: &mut World,
     original: Entity,

@@ -110,7 +110,7 @@ fn collect_but(
     loop {
         let order = collect_known(world, &holders, roots.clone(), gone);
         let Some(store) = fetch::store(world) else { return Vec::new() };
-        // The store does not know which entities have a component: that is looked up once for each type that is met.
+        // The store has no list of the entities with a component: that is looked up once for each type that is met.
         let is_new = |entity| {
             store.participants().is_type(entity)
                 && !holders.contains_key(&entity)

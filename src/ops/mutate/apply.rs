@@ -85,7 +85,7 @@ pub(super) fn apply(
         let source = insertion.pair.source;
         rest.run(|| apply_adopted(world, component, insertion, given.as_deref_mut()));
         rest.sync(world, component, source);
-        // The observer of the component does not know where the command was queued.
+        // The observer of the component has no place where the command was queued.
         ends.note_unchecked(world);
     }
     rest.run(|| arrange_collections(world, &orders));

@@ -86,7 +86,7 @@ pub(crate) struct Restoration<'a> {
     counts: Cell<Restored>,
     /// Pairs that differ by their values, with the numbers of these: of the relation in `wanted`, and in there.
     places: RefCell<HashMap<StoredPair, [usize; 2]>>,
-    /// All pairs, if that is asked.
+    /// All pairs, once they are needed.
     kept: OnceCell<HashSet<StoredPair>>,
 }
 

@@ -121,7 +121,7 @@ pub struct PairRemovedEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum RemovalCause {
-    /// It was asked for: by a method of this crate, by clearing the entity, or by removing the component in which a Bevy
+    /// It was removed by a method of this crate, by clearing the entity, or by removing the component in which a Bevy
     /// relationship keeps the pair.
     Removed,
     /// Another pair takes its place, because the relation is exclusive. If a Bevy relationship component is inserted

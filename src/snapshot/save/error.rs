@@ -261,8 +261,8 @@ pub enum LoadError {
         /// The number of the source.
         source_number: u32,
     },
-    /// A value is not what its type says, or a type is not registered. Or the world does not know yet that pairs with a type have
-    /// values: call [`entity_of`](crate::WorldPairExt::entity_of) with the type before loading.
+    /// A value does not fit its type, or a type is not registered. Or pairs with a type have values, and the type is not known
+    /// in the world yet: call [`entity_of`](crate::WorldPairExt::entity_of) with it before loading.
     #[error("{place}: {reason}")]
     Value {
         /// Where.

@@ -135,7 +135,7 @@ where
     }
 }
 
-/// How many nodes before its turn the data of a node is asked for.
+/// How many nodes before its turn the data of a node is prefetched.
 const AHEAD: usize = 8;
 
 /// Reads data of parents. Siblings often follow each other, so the parent that was read last is kept.

@@ -228,7 +228,7 @@ where
         let all_match = self.all_match(index, rows);
         for (source, row) in (part.start..part.end.min(rows.len())).filter_map(|at| rows.get(at)) {
             for target in index.targets(source) {
-                // SAFETY: the source is in this row of the storage that was entered, `all_match` was asked for; *One at a time*.
+                // SAFETY: the source is in this row of the storage that was entered, `all_match` was checked; *One at a time*.
                 unsafe { self.show_row(all_match, pairs, (source, row), target, each) };
             }
         }
@@ -298,7 +298,7 @@ where
         for (sources, start) in
             sources[part.clone()].chunks(TargetBlock::LEN).zip(part.step_by(TargetBlock::LEN))
         {
-            // SAFETY: the table that was entered has the source in this row; `all_match` was asked for; *One at a time*.
+            // SAFETY: the table that was entered has the source in this row; `all_match` was checked; *One at a time*.
             let mut show = |at: usize, target| unsafe {
                 self.show_row(all_match, pairs, (sources[at], table_row(start + at)), target, each);
             };

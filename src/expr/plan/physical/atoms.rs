@@ -179,7 +179,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The operations made for what is asked most often. False if `op` is nothing of the kind.
+    /// The operations of the most frequent kinds of terms. False if `op` is of none of them.
     fn simple_and(&mut self, pipeline: &mut Pipeline, op: &AtomOp) -> bool {
         if op.walk.is_some() || op.has_variants() {
             return false;

@@ -138,7 +138,7 @@ impl Lowering<'_, '_> {
         self.no_shape(term.field);
     }
 
-    /// What is negated or optional is asked of every entity if nothing has bound its source; `*` asks for any.
+    /// A negated or optional term is tested for every entity if nothing has bound its source; with `*`, for any.
     fn bind_source(&mut self, pipeline: &mut Pipeline, term: &BoundTerm, bound: &mut Bound) {
         if let Some(source) = term.condition.source()
             && !self.query.variables[source.index()].name.is_empty()
@@ -189,7 +189,7 @@ impl Lowering<'_, '_> {
         let all_bound = || condition.vars().is_subset(bound);
         match condition {
             Condition::Match(atom) => {
-                // `$this` is none of those that are hidden, which the test does not know.
+                // `$this` is none of those that are hidden, which the test does not exclude.
                 let open_this = !bound.contains(Var::THIS) && atom.vars().any(|var| var == Var::THIS);
                 let repeats = repeats_unbound(&atom.vars().collect::<SmallVec<[Var; 3]>>(), bound);
                 (!open_this && !repeats).then(|| self.match_test(atom, true, bound))
@@ -294,7 +294,7 @@ impl Lowering<'_, '_> {
         self.none_of(pipeline, Pipeline::default(), inputs, bound.clone(), Vec::new());
     }
 
-    /// `!{..}`. `$this` is not local to it: if nothing has bound it, the scope is asked of every entity.
+    /// `!{..}`. `$this` is not local to it: if nothing has bound it, the scope is tested for every entity.
     pub(super) fn scope(&mut self, pipeline: &mut Pipeline, inputs: &[Logical<'_>], bound: &mut Bound) {
         if inputs.iter().any(|input| input.vars().contains(Var::THIS)) {
             self.bind_all(pipeline, Var::THIS, bound);

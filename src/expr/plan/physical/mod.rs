@@ -281,7 +281,7 @@ pub(crate) struct PhysicalPlan {
 }
 
 impl PhysicalPlan {
-    /// Whether it looks at entities of which nothing is asked first: at every one, whatever it has.
+    /// Whether it visits every entity, whatever it has: no input narrows them down first.
     pub(crate) fn visits_all(&self) -> bool {
         self.pipeline.any_stage(&mut |stage| match stage.produce {
             Produce::Scan { mask, .. } => self.masks[mask].with.is_empty(),

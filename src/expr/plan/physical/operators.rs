@@ -214,7 +214,7 @@ pub(crate) enum Predicate {
         keyed: KeyedOp,
         negated: bool,
     },
-    /// A field is as asked.
+    /// A field passes a comparison.
     Value {
         value: ValueOp,
         negated: bool,
