@@ -521,7 +521,7 @@ impl AppRelationExt for App {
             panic!("{error}");
         }
         if live::start_propagation(self.world_mut()) {
-            let update = live::update_propagation.in_set(RelationsSystems::Propagation);
+            let update = World::update_propagation.in_set(RelationsSystems::Propagation);
             self.add_systems(PostUpdate, update.before(RelationsSystems::Rollups));
         }
         self
@@ -561,7 +561,7 @@ impl AppRelationExt for App {
 /// Adds the system that updates rollups, with the first of them.
 fn start_rollups(app: &mut App) -> &mut App {
     if live::start_rollups(app.world_mut()) {
-        app.add_systems(PostUpdate, live::update_rollups.in_set(RelationsSystems::Rollups));
+        app.add_systems(PostUpdate, World::update_rollups.in_set(RelationsSystems::Rollups));
     }
     app
 }

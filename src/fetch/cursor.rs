@@ -146,7 +146,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// [`enter_table`](Self::enter_table) of a table whose number is read from its entities. `None` also if it has none.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`enter_table`](Self::enter_table).
     #[inline]
     pub(crate) unsafe fn enter_table_of(
         &mut self,
@@ -200,7 +200,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// inlined.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`seek`](Self::seek).
     #[inline(never)]
     unsafe fn look_up(
         &mut self,
@@ -275,7 +275,7 @@ impl<'w, D: QueryData, F: QueryFilter> CursorFetch<'w, D, F> {
     /// [`FetchCursor::fetch_here`].
     ///
     /// # Safety
-    /// As there, and `state` must be the one given to [`new`](Self::new).
+    /// As for [`FetchCursor::fetch_here`], and `state` must be the one given to [`new`](Self::new).
     #[inline(always)]
     pub(crate) unsafe fn fetch_here<'s>(
         &mut self,

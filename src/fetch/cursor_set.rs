@@ -48,8 +48,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> CursorSet<'w, 's, D, F> {
         let mut number = NO_MATCH;
         if self.origin.state.matches(storage) {
             number = self.cursors.len() as u32;
-            // SAFETY: as for the cursor that the origin was taken from, which lives as long. That two of them fetch no data that
-            // conflicts is up to those who call their methods for that, which are unsafe.
+            // SAFETY: as for the cursor that the origin was taken from, which lives as long. Callers of their
+            // unsafe methods ensure that two of them fetch no data that conflicts.
             let mut cursor = unsafe { FetchCursor::of(self.origin) };
             cursor.enter(storage);
             self.cursors.push(cursor);

@@ -55,8 +55,8 @@ impl Partition {
     /// Makes the islands right for the pairs that there are now, and says what that means for them. `changes` are the pairs that
     /// came and went since the last time, `None` if that is not known.
     ///
-    /// First each island falls into the pieces that hang together by pairs between its members, then pieces, islands and
-    /// newcomers are joined along the other pairs. What happens depends on the islands before and the pairs now, not on
+    /// First each island is split into its connected components, then these, other islands and new entities are joined along the
+    /// other pairs. What happens depends on the islands before and the pairs now, not on
     /// the order of changes.
     pub(super) fn update(&mut self, index: &RelationIndex, changes: Option<&[Change]>) -> Vec<IslandChange> {
         if let Some(&[change]) = changes
@@ -162,7 +162,7 @@ impl Update<'_> {
         }
     }
 
-    /// Splits the islands that do not hang together any more. Returns those of which nothing is left.
+    /// Splits the islands that are not connected any more. Returns those of which nothing is left.
     fn split(&mut self, changes: Option<&[Change]>) -> Vec<IslandId> {
         let mut ends = BTreeMap::<IslandId, Vec<Entity>>::new();
         match changes {

@@ -10,7 +10,7 @@ use core::{iter::Chain, mem::take};
 pub(super) struct Pieces {
     /// Entities that have no pair any more.
     pub(super) alone: Vec<Entity>,
-    /// Pieces that hang together and with nothing else of the island. One more piece is not listed: the rest.
+    /// The connected components of the island but one, which is the rest.
     pub(super) complete: Vec<Vec<Entity>>,
 }
 

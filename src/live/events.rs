@@ -62,8 +62,8 @@ row_event! {
     /// [`RelationsSystems::Monitors`](crate::RelationsSystems::Monitors) or by
     /// [`update_monitors`](crate::live::WorldMonitorExt::update_monitors).
     ///
-    /// The target of the event is `$this`, so that an observer may watch one entity. It is the monitor's entity for an
-    /// expression that is about none.
+    /// The target of the event is `$this`, so that an observer may watch one entity. For an expression without `$this`
+    /// it is the monitor's entity.
     ///
     /// ```
     /// use bevy_app::prelude::*;

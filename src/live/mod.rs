@@ -45,8 +45,6 @@ pub use rollup::{
     WorldRollupExt,
 };
 
-pub(crate) use propagate::update_all as update_propagation;
-pub(crate) use rollup::update_all as update_rollups;
 pub(crate) use updates::{start_propagation, start_rollups};
 
 /// Drops old changes, and starts recording what systems have requested.

@@ -414,7 +414,7 @@ impl LiveExpr {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         let followed = move |world: &World| Some(Followed::of_entity(fetch::store(world)?, relation));
         let by = GroupRelation::Entity(relation);
@@ -459,7 +459,7 @@ impl LiveExpr {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_fn(
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,

@@ -233,7 +233,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// [`group_by`](Self::group_by) for any relation.
     ///
     /// # Errors
-    /// As there, and if it is no relation, or no longer one.
+    /// As for [`group_by`](Self::group_by), and if it is no relation, or no longer one.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         let by = GroupRelation::Entity(relation);
         by.check(self.query.access())?;
@@ -253,7 +253,7 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
     /// recomputed, so its result should depend on the variables and fields of the row alone.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_fn(
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,

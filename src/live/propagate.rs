@@ -217,13 +217,8 @@ impl WorldPropagateExt for World {
     }
 
     fn update_propagation(&mut self) {
-        update_all(self);
+        updates::update_all(self, UpdateKind::Propagated);
     }
-}
-
-/// Brings everything that is propagated up to date.
-pub(crate) fn update_all(world: &mut World) {
-    updates::update_all(world, UpdateKind::Propagated);
 }
 
 /// What is kept of one component along one relation.

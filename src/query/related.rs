@@ -112,7 +112,7 @@ unsafe fn is_related<'w, R: Relation, F: QueryFilter + 'static>(
 /// [`is_related`] until it is noted of all. Apart, so that the rest is short enough to stay in registers.
 ///
 /// # Safety
-/// As there.
+/// As for [`is_related`].
 #[inline(never)]
 unsafe fn is_related_so_far<'w, R: Relation, F: QueryFilter + 'static>(
     state: &EntitiesState<(), F>,

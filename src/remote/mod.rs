@@ -65,7 +65,7 @@
 //! it. Codes are those of `bevy_remote`, and those of [`error_codes`].
 //!
 //! The methods let a client read and change the world. `bevy_remote` listens on this machine alone unless it is configured
-//! otherwise, and does not ask who a client is.
+//! otherwise, and does not authenticate clients.
 
 mod browse;
 mod change;

@@ -101,7 +101,7 @@ impl PairSnapshot {
     /// these. The example is at `apply`.
     ///
     /// # Errors
-    /// As there, if a rule would be broken.
+    /// As for [`apply`](Self::apply), if a rule would be broken.
     pub fn apply_to_living(&self, world: &mut World) -> Result<AppliedPairs, SnapshotError> {
         self.apply_here(world, Dead::Skip, &EntityHashMap::default())
     }

@@ -474,7 +474,7 @@ impl Forward {
         }
     }
 
-    /// Gives memory back, if it is worth it.
+    /// Compacts the lists if enough of their memory is unused.
     pub(crate) fn compact(&mut self) {
         if let Self::Many(forward) = self {
             forward.compact();

@@ -120,7 +120,7 @@ pub(crate) struct PairStore {
     /// Pairs whose ends are still to be looked at.
     unchecked: UncheckedPairs,
     child_index: ChildIndex,
-    /// A reader follows the pairs of every relation, also of those to come.
+    /// A reader follows the pairs of every relation, including those that are registered later.
     follows_all: bool,
     tick_checks: TickChecks,
     /// See [`first_target`].
@@ -195,7 +195,7 @@ impl PairStore {
         &mut self.registry
     }
 
-    /// What is known of the entities that take part.
+    /// The roles of the entities that take part.
     #[inline]
     pub(crate) fn participants(&self) -> &Participants {
         &self.participants
@@ -429,7 +429,7 @@ impl PairStore {
         })
     }
 
-    /// What is done once per frame: makes every stored depth right, drops old changes, moves what is left of lists together.
+    /// Maintenance, once per frame: recomputes outdated depths, drops old changes, compacts lists.
     pub(crate) fn maintain(&mut self) {
         for index in self.relations.iter_mut().chain([&mut self.tags]) {
             index.forward.compact();

@@ -447,8 +447,8 @@ pub trait CommandsPairExt: Sealed {
         pairs: impl IntoIterator<Item = (Entity, R, Entity)> + Send + 'static,
     );
 
-    /// See [`WorldPairExt::spawn_batch_with_pair`]. What is refused goes to Bevy's error handler, all at a time; the
-    /// entities are spawned all the same.
+    /// See [`WorldPairExt::spawn_batch_with_pair`]. Refused pairs are reported to Bevy's error handler in one error; their
+    /// entities are spawned.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -348,7 +348,7 @@ pub trait WorldPairExt: Sealed {
     /// [`order_sources`](Self::order_sources) for any relation. Example: [order](WorldPairExt#order).
     ///
     /// # Errors
-    /// As there, and if `relation` is no relation.
+    /// As for [`order_sources`](Self::order_sources), and if `relation` is no relation.
     fn order_sources_by_id(
         &mut self,
         relation: Entity,

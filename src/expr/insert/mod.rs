@@ -161,7 +161,7 @@ pub trait WorldExprExt: Sealed {
     /// ```
     ///
     /// # Errors
-    /// As there. Entities that were spawned are despawned again if a pair with one of them is refused.
+    /// As for [`insert_expr`](Self::insert_expr). Entities that were spawned are despawned again if a pair with one of them is refused.
     fn insert_expr_with(
         &mut self,
         entity: Entity,
@@ -206,13 +206,13 @@ pub trait EntityWorldMutExprExt: Sealed + Sized {
     /// See [`WorldExprExt::insert_expr`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`WorldExprExt::insert_expr`].
     fn insert_expr(&mut self, expr: &str) -> Result<&mut Self, InsertExprError>;
 
     /// See [`WorldExprExt::insert_expr_with`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`WorldExprExt::insert_expr_with`].
     fn insert_expr_with(&mut self, expr: &str, unknown: UnknownNames) -> Result<&mut Self, InsertExprError>;
 }
 

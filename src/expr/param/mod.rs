@@ -353,7 +353,7 @@ impl<'s, E: Expression, D: QueryData + 'static> ExprQuery<'_, 's, E, D> {
     /// cursor for the next page; see [`CompiledExpr::page`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`CompiledExpr::page`].
     pub fn page(
         &mut self,
         start: impl Into<PageStart>,

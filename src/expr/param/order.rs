@@ -152,7 +152,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     /// [`CompiledExpr::group_by`](crate::expr::CompiledExpr::group_by).
     ///
     /// # Errors
-    /// As there.
+    /// As for [`CompiledExpr::group_by`](crate::expr::CompiledExpr::group_by).
     pub fn group_by<R: Relation>(&mut self) -> Result<&mut Self, ExprRunError> {
         self.compiled.group_by::<R>()?;
         Ok(self)
@@ -161,7 +161,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     /// [`group_by`](Self::group_by) for any relation.
     ///
     /// # Errors
-    /// As there, and if it is no relation, or no longer one.
+    /// As for [`group_by`](Self::group_by), and if it is no relation, or no longer one.
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         self.compiled.group_by_id(relation)?;
         self.compiled.check_order(WorldAccess::Declared(&self.declared))?;
@@ -171,7 +171,7 @@ impl<E: Expression, D: QueryData + 'static> ExprQuery<'_, '_, E, D> {
     /// [`group_by`](Self::group_by) with any number for each row; 0 for those without one.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_fn(
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,

@@ -182,7 +182,7 @@ impl CompiledExpr {
     /// [`set_var`](Self::set_var) when the expression is made.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`set_var`](Self::set_var).
     pub fn with_var(mut self, world: &World, name: &str, entity: Entity) -> Result<Self, ExprRunError> {
         self.set_var(world, name, entity)?;
         Ok(self)

@@ -179,7 +179,7 @@ impl CompiledExpr {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_id(&mut self, relation: Entity) -> Result<&mut Self, ExprRunError> {
         self.set_group(Groups::Targets, GroupRelation::Entity(relation).group_of())?;
         self.order_mut().relation = Some(GroupRelation::Entity(relation));
@@ -216,7 +216,7 @@ impl CompiledExpr {
     /// ```
     ///
     /// # Errors
-    /// As there.
+    /// As for [`group_by`](Self::group_by).
     pub fn group_by_fn(
         &mut self,
         group: impl Fn(Row<'_>) -> Option<u64> + Send + Sync + 'static,

@@ -243,11 +243,6 @@ impl WorldRollupExt for World {
     }
 
     fn update_rollups(&mut self) {
-        update_all(self);
+        updates::update_all(self, UpdateKind::Rollups);
     }
-}
-
-/// Brings all rollups up to date.
-pub(crate) fn update_all(world: &mut World) {
-    updates::update_all(world, UpdateKind::Rollups);
 }

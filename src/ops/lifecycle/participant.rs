@@ -100,10 +100,10 @@ fn on_remove(mut world: DeferredWorld, context: HookContext) {
 
 /// The marker is removed without a despawn: the entity was cleared, or had components moved away or dropped.
 /// Clearing removes the entity's own pairs, the other ways keep them. Then the marker is put back: by a command that
-/// comes before those of observers, who may despawn the entity.
+/// comes before those of observers, which may despawn the entity.
 ///
-/// `cleared` says whether anything is left of the entity: no way of removal that leaves nothing can be told apart
-/// from `clear`, but for moving. If it is not known, it is found out later, as well as can be.
+/// `cleared` says whether no component is left: a removal that leaves none, except a move, cannot be distinguished
+/// from `clear`. `None` if that is not known: then it is decided later from the components that are there.
 fn strip(world: &mut DeferredWorld<'_>, entity: Entity, cleared: Option<bool>) {
     let Some(store) = fetch::deferred_store(world) else { return };
     if !store.participants().is_marked(entity) || store.participants().is_stripped(entity) {

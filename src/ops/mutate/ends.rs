@@ -104,7 +104,7 @@ pub(in crate::ops) fn reason<'a, 'b>(rule: OnMissing, broken: &'b [Broken<'a>]) 
 }
 
 impl EndPlan {
-    /// Adds what the ends of a pair ask for. If it is `there`, it is noted already.
+    /// Adds what the constraints on the ends of a pair require. A pair that is `there` is noted already.
     ///
     /// # Errors
     /// The constraint for which the pair is refused.

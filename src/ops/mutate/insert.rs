@@ -315,7 +315,7 @@ pub(crate) fn insert_bare_base(
 /// [`insert`] for clones that have not got their components yet.
 ///
 /// # Errors
-/// As there.
+/// As for [`insert`].
 pub(in crate::ops) fn insert_for_clone(
     world: &mut World,
     pair: StoredPair,

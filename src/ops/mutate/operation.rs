@@ -33,7 +33,7 @@ impl<'w> Operation<'w> {
     }
 }
 
-/// An observer of one of the steps has panicked. What is due is done with the commands that come next.
+/// If an observer of a step has panicked, the targets are despawned with the next commands.
 impl Drop for Operation<'_> {
     fn drop(&mut self) {
         if !self.is_done {

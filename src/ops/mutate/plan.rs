@@ -1,9 +1,9 @@
 //! What an insertion means: every rule of every relation trait, checked before anything changes.
 //!
 //! [`plan`] turns one request into everything that has to happen: pairs that give way (exclusive), pairs that are its
-//! companions (symmetric, with). If any of them is not allowed, nothing of it happens. A plan holds for the world that
+//! companions (symmetric, with). If any of them is not allowed, nothing changes. A plan holds for the world that
 //! it was made for: it names the entities that must get the marker first, which runs code of the user, and then it has
-//! to be made anew. Between the last plan and the store lies nothing that can change the world.
+//! to be made anew. Between the last plan and its execution nothing can change the world.
 
 use super::{
     bare::is_bare_base,
@@ -60,7 +60,7 @@ pub(crate) struct InsertPlan {
     pub(crate) adopted: Vec<(Insertion, Adopted)>,
     /// Entities that must get the marker before the plan holds.
     pub(crate) unmarked: SmallVec<[Entity; 2]>,
-    /// What the ends of the pairs ask for.
+    /// What the constraints on the ends of the pairs require.
     pub(super) ends: EndPlan,
     /// Relation types that must get an entity before the plan holds.
     pub(crate) lost: SmallVec<[RelationId; 1]>,
@@ -173,7 +173,7 @@ pub(super) fn plan_all(
 /// these are added. What depends on other pairs, one-of and acyclic, is left to the caller.
 ///
 /// # Errors
-/// As there.
+/// As for [`plan_all`].
 pub(super) fn plan_whole(
     world: &World,
     store: &PairStore,

@@ -44,7 +44,7 @@ impl Selection {
     }
 }
 
-/// What came of a removal.
+/// The result of a removal.
 #[must_use]
 pub(crate) struct Removed {
     /// Events were triggered.

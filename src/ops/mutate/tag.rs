@@ -66,7 +66,7 @@ fn ensure_entity(world: &mut World) {
 /// [`insert_tag`], named as a pair: that may come with a value.
 ///
 /// # Errors
-/// As there; and a tag has no value.
+/// As for [`insert_tag`]; and a tag has no value.
 pub(super) fn insert_with(
     world: &mut World,
     tag: StoredTag,

@@ -30,7 +30,7 @@ pub(in crate::ops) struct PairWriter<'s> {
     store: &'s mut PairStore,
 }
 
-/// What came of an attempt at the fast path.
+/// The result of an attempt to take the fast path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(in crate::ops) enum FastPath {
@@ -148,7 +148,7 @@ impl<'s> PairWriter<'s> {
         path
     }
 
-    /// Removes a pair on that path. Returns whether it was there; `None` if the relation does not have it.
+    /// Removes a pair on the same path. Returns whether it was there; `None` if the relation does not have it.
     #[inline]
     pub(in crate::ops) fn try_remove_in_table(&mut self, pair: StoredPair) -> Option<bool> {
         let affected = Affected::Target(pair.target);
