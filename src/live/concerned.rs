@@ -74,6 +74,11 @@ impl Seeds {
         }
     }
 
+    /// Number of seeds of this group.
+    fn count(&self, group: &VarGroup) -> usize {
+        self.values.len() / group.width.max(1)
+    }
+
     fn clear(&mut self) {
         self.known.clear(&self.values);
         self.known_rows.clear();
@@ -275,12 +280,6 @@ fn index_of<'w>(view: &View<'w>, facts: &Facts) -> &'w RelationIndex {
     match facts {
         Facts::Pairs(id) => view.index(*id),
         _ => view.tags(),
-    }
-}
-
-impl Seeds {
-    fn count(&self, group: &VarGroup) -> usize {
-        self.values.len() / group.width.max(1)
     }
 }
 

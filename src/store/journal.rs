@@ -105,16 +105,15 @@ impl<T> Default for Journal<T> {
     fn default() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (complete, lasting, records_replaced_values) = (false, false, false);
         Self {
             id,
             changes: Vec::new(),
             first: 0,
             recent: 0,
             updated: 0,
-            complete,
-            lasting,
-            records_replaced_values,
+            complete: false,
+            lasting: false,
+            records_replaced_values: false,
         }
     }
 }

@@ -181,7 +181,7 @@ impl Constraint {
                     closed.is_empty() || !others().any(|(_, other)| other.vars().meets(&closed))
                 }
                 None => {
-                    // Testing every entity and then asking more of it is the same as the other way round.
+                    // The order in which an entity is tested makes no difference.
                     if let Some(source) = tested(input, written, view)
                         && others().any(|(other, input)| {
                             other > at && input.must_hold() && input.vars().contains(source)

@@ -234,7 +234,7 @@ impl Completion {
         let _ = (world, adopted, source);
     }
 
-    /// Goes on with the first panic.
+    /// Resumes the first panic.
     #[inline]
     pub(crate) fn finish(self) {
         #[cfg(feature = "std")]

@@ -145,7 +145,7 @@ impl Lowering<'_, '_> {
         }
         self.join(&mut pipeline, inputs, bound);
         if inputs.is_empty() {
-            // What asks for nothing finds nothing.
+            // A query without terms has no rows.
             pipeline.last().push(Predicate::Never);
         }
         for var in late {
