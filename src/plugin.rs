@@ -166,7 +166,7 @@ fn check_constraints(world: &mut World) {
 }
 
 fn update_monitors(world: &mut World) -> Result<(), BevyError> {
-    Ok(world.update_monitors()?)
+    Ok(world.update_live()?)
 }
 
 /// Registering Bevy relationships as relations, on an [`App`] or [`World`]: the example is at

@@ -197,7 +197,7 @@ fn what_is_dropped_before_the_next_leaves_nothing_behind() {
     let monitor = |world: &mut World| {
         let expr = PairExpr::parse("Load, (Likes, $x)").unwrap();
         let monitor = world.observe_expr(&expr, |_, _| {}, |_, _| {}).unwrap();
-        world.update_monitors().unwrap();
+        world.update_live().unwrap();
         world.despawn(monitor);
     };
     assert!(leaves_nothing(monitor));

@@ -60,7 +60,7 @@ row_event! {
     /// `On<RowEntered<E>>`: a row has entered the result of an expression, whatever the cause. It is triggered once
     /// [`add_row_events`](WorldRowEventExt::add_row_events) was called for the expression, in
     /// [`RelationsSystems::Monitors`](crate::RelationsSystems::Monitors) or by
-    /// [`update_monitors`](crate::live::WorldMonitorExt::update_monitors).
+    /// [`update_live`](crate::live::WorldMonitorExt::update_live).
     ///
     /// The target of the event is `$this`, so that an observer may watch one entity. For an expression without `$this`
     /// it is the monitor's entity.
@@ -133,9 +133,9 @@ row_event! {
     /// });
     /// let port = world.spawn_empty().id();
     /// let ship = world.spawn(Pair(DockedTo, port)).id();
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// world.remove_pairs::<DockedTo>(ship);
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// assert_eq!(world.resource::<Departed>().0, [(Some(ship), Some(port))]);
     /// # Ok::<(), BevyError>(())
     /// ```
@@ -207,7 +207,7 @@ pub trait WorldRowEventExt: Sealed {
     ///     commands.entity(on.event_target()).insert(Name::new("flagship"));
     /// });
     /// let ship = world.spawn(Ship).id();
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// assert!(world.entity(ship).contains::<Name>());
     /// # Ok::<(), BevyError>(())
     /// ```

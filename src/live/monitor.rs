@@ -40,7 +40,7 @@ const MAX_ROUNDS: usize = 64;
 /// };
 /// world.observe_expr(&PairExpr::parse("(DockedTo, $port)")?, note, |_, _| {})?;
 /// world.insert_pair(ship, DockedTo, port)?;
-/// world.update_monitors()?;
+/// world.update_live()?;
 /// assert_eq!(world.resource::<Log>().0, [(Some(ship), Some(port))]);
 /// # Ok::<(), BevyError>(())
 /// ```
@@ -175,7 +175,7 @@ pub trait WorldMonitorExt: Sealed {
     /// not reported, unless [`yield_existing`](Self::yield_existing) is called. It ends when the entity that is returned
     /// is despawned.
     ///
-    /// They are called by [`update_monitors`](Self::update_monitors), never in the middle of a change: once for each row that
+    /// They are called by [`update_live`](Self::update_live), never in the middle of a change: once for each row that
     /// is there or gone since the last update, and not for one that came and went.
     ///
     /// ```
@@ -197,9 +197,9 @@ pub trait WorldMonitorExt: Sealed {
     /// )?;
     /// let ship = world.spawn(Fuel).id();
     /// let engine = world.spawn(ChildOf(ship)).id();
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// world.entity_mut(ship).remove::<Fuel>();
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// assert_eq!(world.resource::<Alarms>().0, [engine]);
     /// # Ok::<(), BevyError>(())
     /// ```
@@ -234,7 +234,7 @@ pub trait WorldMonitorExt: Sealed {
     /// };
     /// let monitor = world.observe_expr(&PairExpr::parse("Ship")?, note, |_, _| {})?;
     /// world.yield_existing(monitor)?;
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// assert_eq!(world.resource::<Seen>().0, [ship]);
     /// # Ok::<(), BevyError>(())
     /// ```
@@ -264,7 +264,7 @@ pub trait WorldMonitorExt: Sealed {
     /// world.observe_expr(&ships, |world, _| world.resource_mut::<Fleet>().0 += 1, |_, _| {})?;
     /// world.spawn_batch([Ship, Ship]);
     /// assert_eq!(world.resource::<Fleet>().0, 0);
-    /// world.update_monitors()?;
+    /// world.update_live()?;
     /// assert_eq!(world.resource::<Fleet>().0, 2);
     /// # Ok::<(), BevyError>(())
     /// ```
@@ -272,7 +272,7 @@ pub trait WorldMonitorExt: Sealed {
     /// # Errors
     /// If an expression cannot be run, or if monitors still change what they observe after 64 rounds: the remaining
     /// changes are reported by the next call.
-    fn update_monitors(&mut self) -> Result<(), MonitorError>;
+    fn update_live(&mut self) -> Result<(), MonitorError>;
 }
 
 impl WorldMonitorExt for World {
@@ -298,7 +298,7 @@ impl WorldMonitorExt for World {
         Ok(())
     }
 
-    fn update_monitors(&mut self) -> Result<(), MonitorError> {
+    fn update_live(&mut self) -> Result<(), MonitorError> {
         let Some(mut monitors) = self.get_resource_mut::<Monitors>() else { return Ok(()) };
         if mem::replace(&mut monitors.is_updating, true) {
             return Ok(());

@@ -387,7 +387,7 @@ fn prepare<R: Tested>(seed: usize, name: &str) -> (World, Vec<(LiveExpr, Compile
     let monitor = world.observe_expr(&pairs, entered, left).unwrap();
     world.yield_existing(monitor).unwrap();
     // A row that was there, and is gone by the first update, would be reported as one that left.
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     let live = LIVE.iter().map(|text| {
         let expr = PairExpr::parse(text.replace('R', name)).unwrap();
         (expr.live(&mut world).unwrap(), expr.compile(&mut world).unwrap())
@@ -434,7 +434,7 @@ fn check<R: Tested>(world: &mut World, live: &mut [(LiveExpr, CompiledExpr)], se
     BUDGET.set(budget);
     assert_eq!(before, crate::common::dump(world));
     check_live_rows(world, live, &LIVE);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     let mut rows = BTreeSet::new();
     live[0].1.for_each(world, |row| _ = rows.insert((row.this().unwrap(), row.var("x").unwrap()))).unwrap();
     assert_eq!(world.resource::<Monitored>().0, rows);

@@ -309,6 +309,6 @@ fn what_the_crate_keeps_for_itself_is_no_child() {
     assert!(world.get::<Children>(sol).is_none());
     world.despawn(sol);
     world.spawn(Hurt);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(world.resource::<Entered>().0, 1);
 }

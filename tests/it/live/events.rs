@@ -58,7 +58,7 @@ fn world() -> World {
 }
 
 fn told(world: &mut World) -> Vec<String> {
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     core::mem::take(&mut world.resource_mut::<Told>().0)
 }
 

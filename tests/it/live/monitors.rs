@@ -60,18 +60,18 @@ fn a_monitor_is_called_once_for_what_holds_now_and_held_before() {
     let [a, b, c] = ["a", "b", "c"].map(|name| world.spawn((Ship, Name::new(name))).id());
     world.insert_pair(a, Likes, b).unwrap();
     watch(&mut world, "Ship, (Likes, $x), !Fuel($x)");
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert!(told(&mut world).is_empty(), "rows that were there are not told");
     world.insert_pair(b, Likes, c).unwrap();
     world.insert_pair(c, Likes, c).unwrap();
     world.remove_pair::<Likes>(c, c);
     world.entity_mut(b).insert(Fuel);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["-a b", "+b c"]);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert!(told(&mut world).is_empty());
     world.despawn(c);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["-b -"], "the dead are told by their ids");
 }
 
@@ -82,7 +82,7 @@ fn leaving_rows_of_all_monitors_come_before_entering_ones() {
     watch(&mut world, "Fuel");
     watch(&mut world, "Ship, !Fuel");
     world.entity_mut(a).insert(Fuel);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["-a -", "+a -"]);
 }
 
@@ -92,7 +92,7 @@ fn a_monitor_that_is_despawned_is_called_no_more() {
     let monitor = watch(&mut world, "Ship");
     world.spawn(Ship);
     world.despawn(monitor);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert!(told(&mut world).is_empty());
 }
 
@@ -105,16 +105,16 @@ fn monitors_that_change_what_others_watch_are_followed_and_endless_ones_named() 
         .unwrap();
     watch(&mut world, "Fuel");
     world.spawn((Ship, Name::new("a")));
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+a -"]);
     let more = |world: &mut World, _: &MovedRow| {
         // Does nothing amid an update.
-        world.update_monitors().unwrap();
+        world.update_live().unwrap();
         world.spawn(Ship);
     };
     world.observe_expr(&ship, more, |_, _| {}).unwrap();
     world.spawn(Ship);
-    match world.update_monitors() {
+    match world.update_live() {
         Err(MonitorError::Unsettled { expressions }) => assert!(expressions.contains(&"Ship".to_owned())),
         other => panic!("{other:?}"),
     }
@@ -131,8 +131,8 @@ fn a_monitor_that_panics_leaves_the_rest_to_be_reported() {
     world.observe_expr(&ship, panics, |_, _| {}).unwrap();
     watch(&mut world, "Ship");
     world.spawn((Ship, Name::new("a")));
-    assert!(catch_unwind(AssertUnwindSafe(|| world.update_monitors())).is_err());
-    world.update_monitors().unwrap();
+    assert!(catch_unwind(AssertUnwindSafe(|| world.update_live())).is_err());
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+a -"]);
 }
 
@@ -162,28 +162,28 @@ fn a_monitor_may_end_itself_make_another_and_ask_for_updates() {
         let own = world.resource::<Own>().0;
         world.despawn(own);
         // It is being updated: what has changed is reported later.
-        world.update_monitors().unwrap();
+        world.update_live().unwrap();
         world.despawn(row.this().unwrap());
         watch(world, "Ship, !Fuel");
     };
     let own = world.observe_expr(&ship, once, |_, _| panic!("it has ended")).unwrap();
     world.insert_resource(Own(own));
     let [a, b] = ["a", "b"].map(|name| world.spawn((Ship, Name::new(name))).id());
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert!(world.get_entity(a).is_err() != world.get_entity(b).is_err(), "it was told once");
     assert_eq!(told(&mut world), Vec::<String>::new(), "what is there when a monitor is made counts as told");
     let last = if world.get_entity(a).is_ok() { a } else { b };
     world.entity_mut(last).insert(Fuel);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world).len(), 1);
     // Without its resources the world has no monitors, and takes new ones.
     world.clear_resources();
     world.init_resource::<Told>();
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     world.register_component_name::<Ship>("Ship");
     watch(&mut world, "Ship");
     world.spawn((Ship, Name::new("c")));
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+c -"]);
 }
 
@@ -227,7 +227,7 @@ fn a_key_that_panics_keeps_no_monitor_from_being_called_once_for_each_row() {
     for knight in knights {
         world.insert_pair(knight, Equips(Slot(1)), item).unwrap();
     }
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world).len(), 3);
     world.spawn((Ship, Name::new("s")));
     world.despawn(knights[2]);
@@ -236,9 +236,9 @@ fn a_key_that_panics_keeps_no_monitor_from_being_called_once_for_each_row() {
         world.insert_pair(*knight, Equips(Slot(1)), item).unwrap();
     }
     LEFT.store(1, Ordering::Relaxed);
-    assert!(catch_unwind(AssertUnwindSafe(|| world.update_monitors())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| world.update_live())).is_err());
     LEFT.store(u32::MAX, Ordering::Relaxed);
-    world.update_monitors().unwrap();
+    world.update_live().unwrap();
     assert_eq!(told(&mut world), ["+s -", "-- i"]);
 }
 

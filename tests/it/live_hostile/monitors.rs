@@ -101,7 +101,7 @@ fn act(world: &mut World) {
                 add_monitor(world, made, random.below(TEXTS.len()));
             }
         }
-        22 => world.update_monitors().unwrap(),
+        22 => world.update_live().unwrap(),
         _ => change(world, &mut entities, &mut random),
     }
     let mut told = world.resource_mut::<Told>();
@@ -176,7 +176,7 @@ fn check(world: &mut World, at: &str) {
 /// Updates the monitors until they have settled, and none panics.
 fn update(world: &mut World, at: &str) {
     for _ in 0..100 {
-        match catch_unwind(AssertUnwindSafe(|| world.update_monitors())) {
+        match catch_unwind(AssertUnwindSafe(|| world.update_live())) {
             Ok(Ok(())) => return,
             Ok(Err(MonitorError::Unsettled { .. })) | Err(_) => {}
             Ok(Err(error)) => panic!("{at}: {error}"),

@@ -320,11 +320,11 @@ fn monitor(size: usize) -> Workload {
                     for &source in &sources {
                         built.world.insert_pair(source, DockedTo, port).expect("both are alive");
                     }
-                    built.world.update_monitors().expect("it can be run");
+                    built.world.update_live().expect("it can be run");
                     for &source in &sources {
                         built.world.remove_pair::<DockedTo>(source, port);
                     }
-                    built.world.update_monitors().expect("it can be run");
+                    built.world.update_live().expect("it can be run");
                 });
                 assert_eq!(noticed() - before, 2 * size, "the monitor was not told");
                 built.world.clear_trackers();
