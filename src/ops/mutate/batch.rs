@@ -43,11 +43,10 @@ fn insert_numbered<R: Relation>(
         let world = operation.world();
         let inserted = next.and_then(|(relation, (number, (source, value, target), why))| {
             let pair = StoredPair { source, relation, target };
-            let inserted = match complete_insertion(world, pair, why, ends) {
-                Some(inserted) => inserted,
-                None if size_of::<R>() > 0 => insert_typed(world, source, value, target, ends),
-                None => insert(world, pair, None, ends),
-            };
+            let inserted = complete_insertion(world, pair, why, ends, |world| match size_of::<R>() {
+                0 => insert(world, pair, None, ends),
+                _ => insert_typed(world, source, value, target, ends),
+            });
             inserted.map_err(|error| (number, error))
         });
         refused.extend(inserted.err());

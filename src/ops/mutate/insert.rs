@@ -83,33 +83,33 @@ fn insert_typed_tag<R: Relation>(
             return inserted;
         }
         match PairWriter::new(store).try_insert(pair, tick) {
-            FastPath::Done => return Ok(()),
-            path => {
-                if let Some(inserted) = complete_insertion(world, pair, path, ends) {
-                    return inserted;
-                }
-            }
+            FastPath::Done => Ok(()),
+            path => complete_insertion(world, pair, path, ends, |world| {
+                insert_typed_by_rules::<R>(world, source, None, target, ends)
+            }),
         }
+    } else {
+        insert_typed_by_rules::<R>(world, source, None, target, ends)
     }
-    insert_typed_by_rules::<R>(world, source, None, target, ends)
 }
 
-/// Completes an insertion that was tried on the fast path. `None` if it takes a plan.
+/// Completes an insertion that was tried on the fast path; `by_plan`, if it takes a plan.
 #[inline]
 pub(super) fn complete_insertion(
     world: &mut World,
     pair: StoredPair,
     path: FastPath,
     ends: EndCheck<'_>,
-) -> Option<Result<(), InsertPairError>> {
+    by_plan: impl FnOnce(&mut World) -> Result<(), InsertPairError>,
+) -> Result<(), InsertPairError> {
     match path {
-        FastPath::Done => Some(Ok(())),
-        FastPath::NotReady => Some(insert_when_ready(world, pair, ends)),
-        FastPath::Observed => Some(insert_observed(world, pair, ends, insert_when_ready)),
-        FastPath::WithComponents => Some(insert_with_components(world, pair, ends)),
-        FastPath::Together => Some(insert_together(world, pair, ends)),
-        FastPath::Constrained => Some(insert_constrained(world, pair, ends)),
-        FastPath::Declined => None,
+        FastPath::Done => Ok(()),
+        FastPath::NotReady => insert_when_ready(world, pair, ends),
+        FastPath::Observed => insert_observed(world, pair, ends, insert_when_ready),
+        FastPath::WithComponents => insert_with_components(world, pair, ends),
+        FastPath::Together => insert_together(world, pair, ends),
+        FastPath::Constrained => insert_constrained(world, pair, ends),
+        FastPath::Declined => by_plan(world),
     }
 }
 
@@ -271,14 +271,12 @@ pub(crate) fn insert(
             return Ok(());
         }
     } else if let Some(store) = fetch::store_mut(world) {
-        match PairWriter::new(store).try_insert(pair, tick) {
-            FastPath::Done => return Ok(()),
+        return match PairWriter::new(store).try_insert(pair, tick) {
+            FastPath::Done => Ok(()),
             path => {
-                if let Some(inserted) = complete_insertion(world, pair, path, ends) {
-                    return inserted;
-                }
+                complete_insertion(world, pair, path, ends, |world| insert_by_plan(world, pair, None, ends))
             }
-        }
+        };
     }
     insert_by_plan(world, pair, given, ends)
 }
