@@ -164,7 +164,7 @@ fn beginning_in(mut world: World) -> (World, Vec<Entity>) {
 }
 
 fn storm(observed: bool, seed: u64, steps: usize) {
-    let (mut world, mut entities) = if seed % 2 == 0 { beginning() } else { beginning_marked() };
+    let (mut world, mut entities) = if seed.is_multiple_of(2) { beginning() } else { beginning_marked() };
     if observed {
         let readable = |world: &World, source: Entity, relation: Entity, target: Entity| {
             let pairs = world.pairs_by_id(relation);
