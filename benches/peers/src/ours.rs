@@ -142,7 +142,7 @@ impl<R: Relation + Default> Ours<R> {
 
     /// Its sources are spawned with the marker of participants.
     pub(crate) fn required(way: Way) -> Self {
-        Self::in_world(way, |world| world.register_required_components::<Position, Participant>())
+        Self::in_world(way, World::register_required_components::<Position, Participant>)
     }
 
     /// Observes the insertion of pairs of a relation.
