@@ -12,7 +12,7 @@ use crate::common::{
 use bevy_ecs::{
     component::ComponentId,
     entity::EntityCloner,
-    lifecycle::{Add, Discard, Insert, Remove},
+    lifecycle::{Add, Despawn, Discard, Insert, Remove},
     prelude::*,
     system::RunSystemOnce,
     world::DeferredWorld,

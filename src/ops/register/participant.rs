@@ -36,8 +36,8 @@ use core::sync::atomic::AtomicUsize;
 /// assert!(world.has_pair::<DockedTo>(ship, station));
 /// ```
 ///
-/// An entity with the marker need not have a pair: it may have had one, or have come with it. To ask for pairs, use
-/// [`Related`](crate::Related). If it is removed from an entity that has pairs, it is put back and the pairs stay. From an entity
+/// An entity with the marker need not have a pair: it may have had one, or have come with it; and this crate's own observers have
+/// it. To ask for pairs, use [`Related`](crate::Related). If it is removed from an entity that has pairs, it is put back and the pairs stay. From an entity
 /// that has no other component, this removes the pairs as well, as `clear` does.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Participant;

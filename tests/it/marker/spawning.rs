@@ -154,3 +154,108 @@ fn a_marker_without_pairs_is_cloned_removed_and_despawned_like_any_component() {
     assert_eq!(world.pairs::<Likes>().len(), 0);
     no_ghosts(&mut world);
 }
+
+#[test]
+fn a_marker_that_is_moved_taken_or_left_alone_leaves_no_pair_of_the_dead() {
+    for way in 0..6 {
+        for (is_required, has_pairs) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut world = world_that_records_errors();
+            let target = world.spawn(Dock).id();
+            let [ship, other] = [(); 2].map(|()| world.spawn(Rest).id());
+            if is_required {
+                world.entity_mut(ship).insert(Dock);
+            }
+            if has_pairs {
+                world.insert_pair(ship, MountedOn, target).unwrap();
+                world.insert_pair(other, Meets, ship).unwrap();
+            }
+            match way {
+                0 => _ = world.entity_mut(ship).move_components::<Participant>(other),
+                1 => _ = world.entity_mut(ship).take::<Participant>(),
+                2 => _ = world.entity_mut(ship).retain::<Participant>(),
+                3 => _ = world.entity_mut(ship).retain::<Dock>(),
+                4 => world.insert_batch([ship, other, target].map(|entity| (entity, Participant))),
+                _ => {
+                    let clone = world.spawn_empty().id();
+                    EntityCloner::build_opt_out(&mut world).move_components(true).clone_entity(ship, clone);
+                }
+            }
+            no_ghosts(&mut world);
+            world.insert_pair(ship, Likes, other).unwrap();
+            world.insert_pair(other, Likes, target).unwrap();
+            for entity in [other, ship, target] {
+                world.despawn(entity);
+                no_ghosts(&mut world);
+            }
+            assert_eq!(world.any_pairs().iter().count(), 0, "way {way}");
+        }
+    }
+}
+
+/// Does something to an entity whose marker has come or goes.
+fn act_on(entity: Entity, act: usize, target: Entity, commands: &mut Commands) {
+    commands.queue(move |world: &mut World| {
+        let Ok(mut entity) = world.get_entity_mut(entity) else { return };
+        // This crate's own observers have the marker, too.
+        if entity.contains::<Observer>() {
+            return;
+        }
+        match act {
+            0 => _ = entity.remove::<Participant>(),
+            1 => entity.despawn(),
+            2 => _ = entity.clear(),
+            3 => _ = entity.retain::<Rest>(),
+            4 => _ = entity.insert_pair(Likes, target),
+            _ => _ = entity.insert_pair(Meets, target),
+        }
+    });
+}
+
+#[test]
+fn observers_of_the_marker_may_do_anything_to_its_entity() {
+    /// An observer of an event of the marker, which acts a few times.
+    macro_rules! observe {
+        ($world:expr, $event:ident, $act:expr, $target:expr) => {{
+            let (act, target, mut left) = ($act, $target, 20);
+            _ = $world.add_observer(move |on: On<$event<Participant>>, mut commands: Commands| {
+                if left > 0 {
+                    left -= 1;
+                    act_on(on.entity, act, target, &mut commands);
+                }
+            });
+        }};
+    }
+    for (event, act) in (0..5).flat_map(|event| (0..6).map(move |act| (event, act))) {
+        let mut world = world_that_records_errors();
+        let [target] = entities(&mut world);
+        match event {
+            0 => observe!(world, Add, act, target),
+            1 => observe!(world, Insert, act, target),
+            2 => observe!(world, Discard, act, target),
+            3 => observe!(world, Remove, act, target),
+            _ => observe!(world, Despawn, act, target),
+        }
+        let mut all = vec![
+            world.spawn((Dock, Pair(Likes, target))).id(),
+            world.spawn((Dock, Rest, pairs![(Likes, target), (Meets, target)])).id(),
+            world.spawn(Rest).id(),
+        ];
+        _ = world.insert_pair(all[2], Likes, target);
+        no_ghosts(&mut world);
+        all.extend(world.spawn_batch_with_pair([(Dock, Likes, target), (Dock, Likes, target)]));
+        all.push(target);
+        for &entity in &all {
+            _ = world.get_entity_mut(entity).map(|mut entity| _ = entity.remove::<(Participant, Dock)>());
+            no_ghosts(&mut world);
+        }
+        for &entity in &all {
+            _ = world.get_entity_mut(entity).map(|mut entity| _ = entity.clear());
+            no_ghosts(&mut world);
+        }
+        for &entity in &all {
+            _ = world.try_despawn(entity);
+            no_ghosts(&mut world);
+        }
+        take_reported_errors();
+    }
+}
