@@ -275,21 +275,11 @@ impl<R: Relation, T: PairTarget> DynamicBundle for Pair<R, T> {
     unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
         // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
         let pair = unsafe { ptr.assume_init() }.read();
-        with_marked(entity, |world, source| pair.insert(world, source));
+        if !entity.is_despawned() {
+            let source = entity.id();
+            entity.world_scope(|world| pair.insert(world, source));
+        }
     }
-}
-
-/// Inserts the pairs of a source whose other components are there. It is marked once for all of them.
-#[inline]
-fn with_marked(source: &mut EntityWorldMut<'_>, insert: impl FnOnce(&mut World, Entity)) {
-    if source.is_despawned() {
-        return;
-    }
-    let entity = source.id();
-    source.world_scope(|world| {
-        mark_living(world, entity);
-        insert(world, entity);
-    });
 }
 
 /// What Bevy's batches ask of a pair. No type has it, so that the compiler says this.
@@ -411,7 +401,15 @@ impl<L: PairList> DynamicBundle for PairsBundle<L> {
     unsafe fn apply_effect(ptr: MovingPtr<'_, MaybeUninit<Self>>, entity: &mut EntityWorldMut) {
         // SAFETY: `get_components` has left the value in place, and Bevy calls this once.
         let pairs = unsafe { ptr.assume_init() }.read();
-        with_marked(entity, |world, source| pairs.0.insert_all(world, source));
+        if entity.is_despawned() {
+            return;
+        }
+        let source = entity.id();
+        entity.world_scope(|world| {
+            // Once for all of them.
+            mark_living(world, source);
+            pairs.0.insert_all(world, source);
+        });
     }
 }
 

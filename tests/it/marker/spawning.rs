@@ -156,6 +156,17 @@ fn a_marker_without_pairs_is_cloned_removed_and_despawned_like_any_component() {
 }
 
 #[test]
+fn a_pair_in_a_bundle_that_is_refused_leaves_the_entity_unmarked() {
+    let mut world = world_that_records_errors();
+    let [dead] = entities(&mut world);
+    world.despawn(dead);
+    let refused = world.spawn((Rest, Pair(Likes, dead))).id();
+    assert_eq!(take_reported_errors().len(), 1);
+    assert!(!world.entity(refused).contains::<Participant>());
+    no_ghosts(&mut world);
+}
+
+#[test]
 fn a_marker_that_is_moved_taken_or_left_alone_leaves_no_pair_of_the_dead() {
     for way in 0..6 {
         for (is_required, has_pairs) in [(false, false), (false, true), (true, false), (true, true)] {
