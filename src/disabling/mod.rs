@@ -217,6 +217,27 @@ pub trait CommandsDisablingExt: Sealed {
     #[track_caller]
     fn disable_below<R: TraversableRelation>(&mut self, root: Entity);
 
+    /// See [`WorldDisablingExt::disable_below_by_id`].
+    ///
+    /// ```
+    /// # use bevy_ecs::prelude::*;
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::{CommandsDisablingExt, WorldDisablingExt};
+    /// # let mut world = World::new();
+    /// # let plant = world.spawn_empty().id();
+    /// let powered_by = world.spawn_relation("PoweredBy", RelationTraits::new().traversable())?;
+    /// let mut commands = world.commands();
+    /// commands.disable_below_by_id(powered_by, plant);
+    /// commands.disable_below_by_id(powered_by, plant);
+    /// commands.enable_below_by_id(powered_by, plant);
+    /// world.flush();
+    /// let again = world.enable_below_by_id(powered_by, plant);
+    /// assert!(again.is_ok(), "one of two causes was left");
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[track_caller]
+    fn disable_below_by_id(&mut self, relation: Entity, root: Entity);
+
     /// See [`WorldDisablingExt::enable_below`].
     ///
     /// ```
@@ -235,20 +256,53 @@ pub trait CommandsDisablingExt: Sealed {
     /// ```
     #[track_caller]
     fn enable_below<R: TraversableRelation>(&mut self, root: Entity);
+
+    /// See [`WorldDisablingExt::enable_below_by_id`].
+    ///
+    /// ```
+    /// # use bevy_ecs::{entity_disabling::Disabled, prelude::*};
+    /// # use bevy_relations::prelude::*;
+    /// # use bevy_relations::disabling::{CommandsDisablingExt, WorldDisablingExt};
+    /// # let mut world = World::new();
+    /// # let [plant, lamp] = [(); 2].map(|()| world.spawn_empty().id());
+    /// let powered_by = world.spawn_relation("PoweredBy", RelationTraits::new().traversable())?;
+    /// world.insert_pair_by_id(lamp, (powered_by, plant))?;
+    /// world.disable_below_by_id(powered_by, plant)?;
+    /// world.commands().enable_below_by_id(powered_by, plant);
+    /// world.flush();
+    /// assert!(!world.entity(lamp).contains::<Disabled>());
+    /// # Ok::<(), BevyError>(())
+    /// ```
+    #[track_caller]
+    fn enable_below_by_id(&mut self, relation: Entity, root: Entity);
+}
+
+/// Queues a change that is refused with the place that queued it.
+#[track_caller]
+fn queue(
+    commands: &mut Commands<'_, '_>,
+    change: impl FnOnce(&mut World) -> Result<(), DisablingError> + Send + 'static,
+) {
+    let place = Location::caller();
+    commands.queue(move |world: &mut World| -> Result {
+        change(world).map_err(to_bevy).with_context(|| place.to_string())
+    });
 }
 
 impl CommandsDisablingExt for Commands<'_, '_> {
     fn disable_below<R: TraversableRelation>(&mut self, root: Entity) {
-        let place = Location::caller();
-        self.queue(move |world: &mut World| -> Result {
-            world.disable_below::<R>(root).map_err(to_bevy).with_context(|| place.to_string())
-        });
+        queue(self, move |world| world.disable_below::<R>(root));
+    }
+
+    fn disable_below_by_id(&mut self, relation: Entity, root: Entity) {
+        queue(self, move |world| world.disable_below_by_id(relation, root));
     }
 
     fn enable_below<R: TraversableRelation>(&mut self, root: Entity) {
-        let place = Location::caller();
-        self.queue(move |world: &mut World| -> Result {
-            world.enable_below::<R>(root).map_err(to_bevy).with_context(|| place.to_string())
-        });
+        queue(self, move |world| world.enable_below::<R>(root));
+    }
+
+    fn enable_below_by_id(&mut self, relation: Entity, root: Entity) {
+        queue(self, move |world| world.enable_below_by_id(relation, root));
     }
 }

@@ -463,11 +463,8 @@ impl RelationIndex {
             self.reverse.compact(list);
             self.renumber(list, target);
         }
-        let places: Vec<usize> = order
-            .iter()
-            .filter_map(|&source| self.forward.find(source, target))
-            .map(|place| place as usize)
-            .collect();
+        let place = |&source: &Entity| self.forward.find(source, target).map(|place| place as usize);
+        let places: Vec<usize> = order.iter().filter_map(place).collect();
         self.reverse.lists[list].sources = SmallVec::from_slice(order);
         if self.reverse.extras.ticks
             && let Some(extra) = self.reverse.extra.get_mut(list)

@@ -590,10 +590,7 @@ impl<'a> Parser<'a> {
         let Token::Number(number) = self.token else { return Ok(None) };
         match u32::try_from(number) {
             Ok(0) => Err(Diagnostic::rule(self.span, FIRST_DEPTH)),
-            Ok(depth) => {
-                self.advance()?;
-                Ok(Some(depth))
-            }
+            Ok(depth) => self.advance().map(|_| Some(depth)),
             Err(_) => Err(Diagnostic::limit(self.span, "a depth has at most 32 bits")),
         }
     }

@@ -180,6 +180,8 @@ fn a_refused_command_reports_where_it_was_queued() {
     at_this_line!(commands.trigger_along_by_id(guards, Passed(bob), Direction::Sources));
     at_this_line!(commands.disable_below::<StoredIn>(dead));
     at_this_line!(commands.enable_below::<StoredIn>(bob));
+    at_this_line!(commands.disable_below_by_id(stored_in, dead));
+    at_this_line!(commands.enable_below_by_id(stored_in, bob));
     at_this_line!(commands.instantiate(bob));
     world.flush();
     let errors = ERRORS.take();

@@ -566,9 +566,7 @@ fn exclusive_systems_in_between_change_what_later_systems_see() {
     let count =
         |mut docked: ExprQuery<Docked>, mut counts: ResMut<Counts>| counts.0.push(docked.count().unwrap());
     let [p, _] = scene.planets;
-    let build = move |world: &mut World| {
-        world.spawn((SpaceShip, Pair(DockedTo, p)));
-    };
+    let build = move |world: &mut World| _ = world.spawn((SpaceShip, Pair(DockedTo, p)));
     let clear = |world: &mut World| world.clear_pairs();
     schedule.add_systems((count, build, count, clear, count, build, count).chain());
     schedule.run(&mut scene.world);

@@ -589,12 +589,8 @@ mod reflected {
         let mut expr = compile(&mut world, "Movement.value($this, *)");
         assert_eq!(these(&mut expr, &world), [a], "a field that holds a dead entity is none");
         let mut expr = compile(&mut world, "Movement");
-        let reflected = expr
-            .first(&world)
-            .unwrap()
-            .unwrap()
-            .reflect(0)
-            .map(bevy_reflect::DynamicTypePath::reflect_short_type_path);
-        assert_eq!(reflected, Some("Movement"));
+        let reflected = expr.first(&world).unwrap().unwrap().reflect(0);
+        let name = reflected.map(bevy_reflect::DynamicTypePath::reflect_short_type_path);
+        assert_eq!(name, Some("Movement"));
     }
 }

@@ -553,8 +553,7 @@ const RULES: &[Rule] = &[
         reason: "Flecs does not compare the two",
         often: true,
         applies: |query, seen| {
-            let both = seen.source().is_some_and(|source| seen.uses(source));
-            seen.is_field(query) && (both || seen.uses(THIS))
+            seen.is_field(query) && (seen.uses(THIS) || seen.source().is_some_and(|source| seen.uses(source)))
         },
     },
     Rule {
