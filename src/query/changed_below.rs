@@ -62,7 +62,7 @@ use core::{any::type_name, marker::PhantomData};
 ///
 /// # Complexity
 /// In a system, once per run: O(entities that have `C` + pairs above those that changed). Then O(1) per
-/// entity that is looked at, by `get` and in parallel as well. A `QueryState` that is used by hand searches as
+/// entity that is tested, by `get` and in parallel as well. A `QueryState` that is used by hand searches as
 /// [`WithDescendant`](super::WithDescendant) does.
 ///
 /// # Panics

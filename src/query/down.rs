@@ -25,10 +25,10 @@ use core::{any::type_name, marker::PhantomData};
 /// The search starts with the sources of the entity, which are 1 step away; see [`SelfDown`] for one that starts with
 /// the entity itself. It goes breadth first: what is nearer comes first, and of what is equally near, what lies below
 /// the first of the sources, in the order of [`Sources`](super::Sources). Holders that are nearer than `MIN` steps or
-/// farther than `MAX` are passed over. An entity for which nothing is found does not match; ask for `Option<Down<..>>`
-/// to see it as well.
+/// farther than `MAX` are passed over. An entity for which nothing is found does not match; write `Option<Down<..>>`
+/// to get it as well.
 ///
-/// As with every `Query`, `D` of disabled entities is not seen; the search goes on below them.
+/// As with every `Query`, `D` of disabled entities is not read; the search goes on below them.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
 ///

@@ -276,7 +276,7 @@ where
 /// ```
 ///
 /// # Complexity
-/// `O(1)` per entity that is looked at, also per one that does not match.
+/// `O(1)` per entity that is tested, also per one that does not match.
 pub struct DataIter<'w, 's, I, D: ReadOnlyQueryData, F: QueryFilter> {
     /// Was looked at to know that there is one.
     first: Option<D::Item<'w, 's>>,

@@ -59,7 +59,7 @@ pub struct Unrelated<R: Relation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// O(1) for each entity that is looked at.
+/// O(1) for each entity that is tested.
 pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: the leaves of `R`: entities that have a target and are no target.
@@ -84,7 +84,7 @@ pub struct RootOf<R: Relation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// O(1) for each entity that is looked at.
+/// O(1) for each entity that is tested.
 pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R` since the system last ran.
@@ -114,7 +114,7 @@ pub struct LeafOf<R: Relation>(PhantomData<fn() -> R>);
 /// ```
 ///
 /// # Complexity
-/// O(targets) for each entity that is looked at.
+/// O(targets) for each entity that is tested.
 pub struct AddedPair<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query filter: entities that got a pair of `R`, or whose pair got another value, since the system last ran.

@@ -91,9 +91,9 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// Query data: `D` of the entity itself, or of the nearest base that has it.
 ///
 /// The bases of an entity are the targets of its pairs of [`IsA`], and theirs: what is found from the first base,
-/// through all levels above it, comes before the second. Bases are looked at if `D` is shared: if its component or
+/// through all levels above it, comes before the second. Bases are searched if `D` is shared: if its component or
 /// relation has [`OnInstantiate::Inherit`]. Otherwise only the entity itself is read. An entity for which nothing is
-/// found does not match; ask for `Option<Inherited<..>>` to see it as well.
+/// found does not match; write `Option<Inherited<..>>` to get it as well.
 ///
 /// A base may be a [`Prefab`](crate::relation::Prefab), [`Disabled`](bevy_ecs::entity_disabling::Disabled), or have any
 /// other component that disables, if that was registered before the query was made. Whether the entity itself may have
@@ -128,8 +128,8 @@ impl<R: Relation> InheritedData for Targets<R> {
 /// [`WorldInheritanceExt`](crate::world::WorldInheritanceExt).
 ///
 /// # Complexity
-/// Constant for what the entity has itself; else as [`Up`](super::Up): a step per base that is met, each entered a
-/// constant number of times per iteration.
+/// O(1) for what the entity has itself; otherwise O(bases that are met), each entered a constant number of times per
+/// iteration, as by [`Up`](super::Up).
 pub struct Inherited<D: InheritedData>(PhantomData<fn() -> D>);
 
 /// Reads `D` of an entity and its bases, and whether that is shared through [`IsA`].

@@ -7,7 +7,7 @@ use crate::{
 };
 use bevy_ecs::{entity::Entity, query::QueryFilter, storage::TableRow};
 
-/// What a pair in a query asks of its relation. No type has it, so that the compiler says this.
+/// The bound of pairs as query data. No type implements it, so that the compiler prints this message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`Pair<{Self}>` is for bundles, not for queries",

@@ -64,7 +64,7 @@ pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 
 /// Query data: all pairs of an entity, of any relation, as relation and target. Tags are not pairs.
 ///
-/// The item is a [`PairsOfItem`]. An entity without pairs does not match; ask for `Option<PairsOf>` to see it too.
+/// The item is a [`PairsOfItem`]. An entity without pairs does not match; write `Option<PairsOf>` to get it too.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///

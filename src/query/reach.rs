@@ -21,7 +21,7 @@ use core::{any::type_name, marker::PhantomData};
 /// Query filter: entities with an entity above them in relation `R` that matches the filter `F`: a target, a target of
 /// that, and so on; every target counts, not only the first.
 ///
-/// Disabled entities do not match `F`, unless it says so; what lies above them is looked at. To read what is found, see
+/// Disabled entities do not match `F`, unless it names `Disabled`; the search goes on above them. To read what is found, see
 /// [`Up`](super::Up).
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).

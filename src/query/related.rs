@@ -51,9 +51,8 @@ use core::marker::PhantomData;
 /// unless `F` says so. To read the targets that match, see [`TargetsWith`](super::TargetsWith).
 ///
 /// # Complexity
-/// O(1) per entity that is looked at, as for the other filters here; with `F` O(targets), up to the first that
-/// matches. A filter cannot drive the iteration: if few of many entities have pairs, go through [`Pairs`](crate::Pairs)
-/// instead.
+/// O(1) per entity that is tested; with `F` O(targets), up to the first that matches. A filter tests every entity of the
+/// query: if few of many entities have pairs, iterate over [`Pairs`](crate::Pairs) instead.
 pub struct Related<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, F)>);
 
 /// Query filter: entities that are the target of a pair of `R`; with a filter `F`, of one whose source matches `F`.
@@ -82,7 +81,7 @@ pub struct Related<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() 
 /// ```
 ///
 /// # Complexity
-/// O(1) per entity that is looked at; with `F` O(sources), up to the first that matches.
+/// O(1) per entity that is tested; with `F` O(sources), up to the first that matches.
 pub struct TargetOf<R: Relation, F: QueryFilter + 'static = ()>(PhantomData<fn() -> (R, F)>);
 
 /// Pairs, and the filter for the entity at their other end.

@@ -24,7 +24,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 /// The item is a [`DataIter`]: an iterator over `D`, target by target, and the sources of each in the order of
 /// [`Sources`](super::Sources). An entity that shares several targets with this one comes once. Siblings that do not
 /// match `D` are left out, and so are disabled ones, as by every `Query<D, F>`. An entity without any such sibling does
-/// not match; ask for `Option<Siblings<..>>` to see it as well.
+/// not match; write `Option<Siblings<..>>` to get it as well.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///

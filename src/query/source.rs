@@ -17,7 +17,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData};
 ///
 /// In insertion order, or the order given by the user, if the relation is ordered; in that of
 /// [`Children`](bevy_ecs::hierarchy::Children) for `ChildOf`; in any order otherwise. An entity without a source
-/// does not match; ask for `Option<Sources<R>>` to see it as well.
+/// does not match; write `Option<Sources<R>>` to get it as well.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///

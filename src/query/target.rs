@@ -18,7 +18,7 @@ use core::{fmt, iter::FusedIterator, marker::PhantomData, ops::Deref};
 
 /// Query data: the first target of an entity in relation `R`, the only one if `R` is exclusive.
 ///
-/// An entity without a target does not match; ask for `Option<Target<R>>` to see it as well. The item is a
+/// An entity without a target does not match; write `Option<Target<R>>` to get it as well. The item is a
 /// [`TargetItem`], which dereferences to the target.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
@@ -54,7 +54,7 @@ pub struct Target<R: Relation>(PhantomData<fn() -> R>);
 
 /// Query data: all targets of an entity in relation `R`, in insertion order.
 ///
-/// An entity without a target does not match; ask for `Option<Targets<R>>` to see it as well. The item is a
+/// An entity without a target does not match; write `Option<Targets<R>>` to get it as well. The item is a
 /// [`TargetsItem`]: an iterator over the targets, or over targets with the values of their pairs.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).

@@ -18,9 +18,9 @@ use core::{any::type_name, marker::PhantomData};
 /// The search starts with the targets of the entity, which are 1 step away; see [`SelfUp`] for one that starts with the
 /// entity itself. Holders that are nearer than `MIN` steps or farther than `MAX` are passed over. Where an entity has
 /// several targets, all that is found from the first comes before the second. An entity for which nothing is found
-/// does not match; ask for `Option<Up<..>>` to see it as well.
+/// does not match; write `Option<Up<..>>` to get it as well.
 ///
-/// As with every `Query`, `D` of disabled entities is not seen; the search goes on above them.
+/// As with every `Query`, `D` of disabled entities is not read; the search goes on above them.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
 ///

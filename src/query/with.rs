@@ -21,8 +21,8 @@ use core::marker::PhantomData;
 /// Query data: `D` of all targets of an entity in relation `R` that match the filter `F`, in insertion order.
 ///
 /// The item is a [`DataIter`]: an iterator over `D`. Targets that do not match `D` are left out, and so are disabled
-/// ones, as by every `Query<D, F>`. An entity without any such target does not match; ask for `Option<TargetsWith<..>>`
-/// to see it as well. Ask for `(Entity, D)` to know the targets too; [`Targets`](super::Targets) has all, with the
+/// ones, as by every `Query<D, F>`. An entity without any such target does not match; write `Option<TargetsWith<..>>`
+/// to get it as well. Read `(Entity, D)` to get the targets too; [`Targets`](super::Targets) has all, with the
 /// values of the pairs.
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
