@@ -36,7 +36,7 @@ pub enum DisablingError {
         /// The entity.
         root: Entity,
     },
-    /// There is no cause that could be taken back.
+    /// Each call of `disable_below` for the entity was undone already.
     #[error("what is below {root} along {relation} was not disabled, or was enabled already")]
     NotDisabled {
         /// The entity.

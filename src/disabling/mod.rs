@@ -5,14 +5,14 @@
 //! relation: its sources, their sources, and so on, but not the entity itself. An entity stays disabled as long as
 //! there is a cause:
 //!
-//! - Each call of `disable_below` is one cause, also if another call has named the same entity. One call of
-//!   [`enable_below`](WorldDisablingExt::enable_below) takes one back.
+//! - Each call of `disable_below` adds a cause, also if another call has named the same entity. Each call of
+//!   [`enable_below`](WorldDisablingExt::enable_below) removes one.
 //! - An entity that is moved below it is disabled before the method or command that moved it returns. An entity that
 //!   is no longer below, by any path, is enabled then, unless it has another cause.
 //! - `Disabled` that was inserted by hand is a cause, too: it stays until it is removed by hand. If it is removed while
 //!   there are other causes, it is inserted again at once. If an observer removes it each time, this crate gives up
 //!   after a few attempts and [reports](DisablingError::Undone) it.
-//! - The despawn of the entity above takes back all calls for it.
+//! - Despawning the given entity removes all its causes.
 //! - When the resource that counts the causes is removed, for example because every entity is despawned, everything
 //!   that was disabled for these causes is enabled.
 //! - A clone is disabled if it is below such an entity itself, or if the original was disabled by hand.
@@ -70,7 +70,7 @@ use core::panic::Location;
 /// # Ok::<(), BevyError>(())
 /// ```
 pub trait WorldDisablingExt: Sealed {
-    /// Disables everything below `root` along `R`, but not `root` itself. Each call is a cause of its own.
+    /// Disables everything below `root` along `R`, but not `root` itself. Each call adds a cause.
     ///
     /// # Errors
     /// If `root` is not alive, or the relation is a Bevy relationship that is not traversable. Nothing has changed
@@ -101,10 +101,10 @@ pub trait WorldDisablingExt: Sealed {
     /// If `root` or the relation is not alive, or the relation is not traversable.
     fn disable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
 
-    /// Takes back one call of [`disable_below`](Self::disable_below). What has no other cause is enabled.
+    /// Removes one cause of [`disable_below`](Self::disable_below). What has no other cause is enabled.
     ///
     /// # Errors
-    /// If every such call was taken back already, or `root` is not alive: its despawn has taken back all calls.
+    /// If `root` has no such cause, or is not alive: its despawn has removed them all.
     fn enable_below<R: TraversableRelation>(&mut self, root: Entity) -> Result<(), DisablingError>;
 
     /// [`enable_below`](Self::enable_below) along any relation.
@@ -127,8 +127,8 @@ pub trait WorldDisablingExt: Sealed {
     /// As `enable_below`; also if the relation is not alive, or not traversable.
     fn enable_below_by_id(&mut self, relation: Entity, root: Entity) -> Result<(), DisablingError>;
 
-    /// The number of calls of [`disable_below`](Self::disable_below) for `root` that were not taken back yet. Constant
-    /// time.
+    /// The number of causes that calls of [`disable_below`](Self::disable_below) for `root` have added and none has
+    /// removed yet. Constant time.
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -1,5 +1,5 @@
 //! Islands: groups of entities that are connected by pairs of one relation, directly or through other entities, in
-//! either direction. Power grids, jointed bodies, groups that are replicated together.
+//! either direction. Use them for power grids, jointed bodies, or groups that are replicated together.
 //!
 //! A relation has islands once [`track_islands`](WorldIslandsExt::track_islands) was called for it, or a system has the
 //! parameter [`Islands`]; other relations cost nothing. Islands are updated before the method or command that changed

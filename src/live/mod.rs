@@ -1,10 +1,10 @@
 //! Results that are updated at the cost of what changed: deltas, rows of expressions, rollups, propagated components.
 //!
-//! - [`PairDeltas`] and [`AnyPairDeltas`] give a system the changes of pairs since it ran last.
-//! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression, on an entity with [`NamedExpr`];
+//! - [`PairDeltas`] and [`AnyPairDeltas`] report to a system the changes of pairs since it ran last.
+//! - [`PairExpr::live`](crate::expr::PairExpr::live) makes a [`LiveExpr`], which keeps the rows of its expression;
 //!   [`update`](LiveExpr::update) recomputes those that the changes concern. After it, the rows are those of a run
-//!   from scratch. [`LiveQuery`] keeps them for a system. [`WorldMonitorExt::observe_expr`] calls functions for rows that come and go,
-//!   [`WorldRowEventExt::add_row_events`] triggers events for them.
+//!   from scratch. [`LiveQuery`] keeps them for a system, [`NamedExpr`] on an entity. [`WorldMonitorExt::observe_expr`] calls
+//!   functions for rows that enter and leave, [`WorldRowEventExt::add_row_events`] triggers events for them.
 //! - [`WorldRollupExt::add_rollup`] keeps a fold over everything below an entity: sums, counts, extremes.
 //! - [`WorldPropagateExt::propagate`] keeps, on every entity, a component of the nearest ancestor that has it.
 

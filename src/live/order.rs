@@ -496,8 +496,8 @@ impl LiveExpr {
 
     /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`: they are read by
     /// [`group`](Self::group), whose number is 0 if there are no groups. [`rows`](Self::rows) come in any order all the same. Rows
-    /// without the component come first; those that are alike come in any order. Values that are written in place are found by their change ticks, at
-    /// the price that [rollups](super::WorldRollupExt) name.
+    /// without the component come first; those that compare equal come in any order. Values that are written in place are found by their
+    /// change ticks, at the cost that [rollups](super::WorldRollupExt#complexity) have.
     ///
     /// # Panics
     /// An update may panic if the function is not a total order: for numbers use `f32::total_cmp`, not `partial_cmp`.

@@ -279,8 +279,8 @@ impl<'s, E: Expression, D: QueryData + 'static> LiveQuery<'_, 's, E, D> {
 
     /// Keeps the rows of each group, or all if there are none, sorted by a component of `$this`, which a term of the expression
     /// has to read there. They are read by [`group`](Self::group) and [`iter_group`](Self::iter_group), whose number is 0 if there
-    /// are no groups. [`rows`](Self::rows) come in any order all the same. Rows without the component come first; those that are alike
-    /// come in any order.
+    /// are no groups. [`rows`](Self::rows) come in any order all the same. Rows without the component come first; those that compare
+    /// equal come in any order.
     ///
     /// # Errors
     /// If no term reads the component on `$this`.

@@ -179,17 +179,17 @@ pub enum PropagateError {
 ///
 /// # When
 ///
-/// In [`update_propagation`](Self::update_propagation), and in an app in
+/// In [`update_propagation`](Self::update_propagation). The method of the app adds a system that calls it in
 /// [`RelationsSystems::Propagation`](crate::RelationsSystems), in [`PostUpdate`](bevy_app::PostUpdate), before rollups.
 ///
 /// # Complexity
 ///
-/// An update takes steps in proportion to the entities that get another holder or value, and their pairs. Values that
+/// An update takes O(entities that get another holder or value + their pairs). Values that
 /// are inserted and removed trigger Bevy's events; those that are written in place are found by their change ticks, as
 /// for [rollups](super::WorldRollupExt#complexity).
 pub trait WorldPropagateExt: Sealed {
     /// Keeps a [`Propagated<R, C>`](Propagated) on everything below each entity with a `C`, from the next update on.
-    /// Does nothing if it does already.
+    /// Does nothing if they are kept already.
     ///
     /// It ends when the resources or all entities of the world are cleared.
     ///

@@ -36,8 +36,8 @@ use core::marker::PhantomData;
 /// ```
 ///
 /// # Complexity
-/// If [`subtract`](Self::subtract) can take a part out again, a change costs a step per entity above it. Otherwise each
-/// of those is folded again from its direct sources, which is as many steps as they have sources.
+/// If [`subtract`](Self::subtract) can take a part out again, a change costs O(entities above it). Otherwise each of
+/// these is folded again from its direct sources: O(sources of the entities above it).
 pub trait RollupFold<V>: Send + Sync + 'static {
     /// The result.
     type Output: Clone + PartialEq + Send + Sync + 'static;

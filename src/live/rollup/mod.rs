@@ -172,20 +172,20 @@ fn note_change<R: Relation, V: Send + Sync + 'static, F: RollupFold<V>>(
 ///
 /// # When
 ///
-/// Rollups are brought up to date by [`update_rollups`](Self::update_rollups), and in an app in
-/// [`RelationsSystems::Rollups`](crate::RelationsSystems), in [`PostUpdate`](bevy_app::PostUpdate). Between two updates
+/// Rollups are brought up to date by [`update_rollups`](Self::update_rollups). The method of the app adds a system that does
+/// so in [`RelationsSystems::Rollups`](crate::RelationsSystems), in [`PostUpdate`](bevy_app::PostUpdate). Between two updates
 /// they are as they were. Values and pairs that observers of rollups change count with the next update.
 ///
 /// # Complexity
 ///
-/// An update takes steps in proportion to the entities above what has changed; see [`RollupFold`] for the price of
-/// folds from which nothing can be subtracted. Moving a pair moves everything below it in one step. Values that are
+/// An update takes O(entities above what has changed); see [`RollupFold`] for folds from which nothing can be
+/// subtracted. Moving a pair costs the same however much is below it. Values that are
 /// inserted and removed trigger Bevy's events; those that are written in place are found by their change ticks, which
 /// is O(entities with the component) for each update; 16 ticks are compared at a time. An immutable component avoids
 /// this, and one with `#[component(summary_tick)]` for all tables in which none was written. When more has changed
 /// than is recorded, everything is folded again.
 pub trait WorldRollupExt: Sealed {
-    /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if it is kept.
+    /// Keeps a [`Rollup`] of the components `V` from the next update on. Does nothing if there is this one already.
     ///
     /// It ends when the resources or all entities of the world are cleared.
     ///
@@ -194,7 +194,7 @@ pub trait WorldRollupExt: Sealed {
     fn add_rollup<R: Relation, V: Component, F: RollupFold<V>>(&mut self) -> Result<(), RollupError>;
 
     /// Keeps a [`Rollup<R, R, F>`](Rollup) of the values that the pairs themselves carry: those of all pairs below an
-    /// entity, and of those that it is the target of. Does nothing if it is kept.
+    /// entity, and of those that it is the target of. Does nothing if there is this one already.
     ///
     /// An update takes O(pairs of `R`) if values were borrowed for writing since the last one, to compare their ticks.
     ///
