@@ -125,7 +125,7 @@ impl<'w, 's, R: Relation> Pairs<'w, 's, R> {
     }
 
     /// The value of a pair. `None` if there is no such pair, or if the relation has no values, as tag relations have
-    /// none: ask [`has`](RelationView::has) for their pairs.
+    /// none: test their pairs with [`has`](RelationView::has).
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -18,9 +18,9 @@ use core::{fmt, ops::Deref};
 
 /// Reads and writes the values of pairs of relation type `R`: a system parameter.
 ///
-/// Topology is read through [`RelationView`], to which this dereferences. Systems that read topology alone, with
-/// [`Pairs`](crate::Pairs) of another relation or in query terms, run beside one that writes values; systems that
-/// read the values of `R` do not.
+/// Topology is read through [`RelationView`], to which this dereferences. Systems that read topology alone, such as by
+/// [`AnyPairs`](crate::AnyPairs) or [`Related`](crate::Related), run beside one that writes values; systems that can read the
+/// values of `R`, as with [`Pairs`](crate::Pairs), do not.
 ///
 /// Writing a value marks it as changed, as writing a component does: the guards are Bevy's own. `PairInserted` is not
 /// triggered; insert the pair again for that.

@@ -28,8 +28,11 @@ use core::panic::Location;
 /// What is refused when the commands are applied goes to Bevy's error handler, with severity `Error` and the place in
 /// the source where the command was queued.
 ///
-/// Whether the ends of a pair have the components that its relation [asks for](crate::RelationTraits::source) is looked
-/// at later, so that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
+/// A removal, `replace_targets` or `order_sources` is refused, too, if the entity is gone when the command is applied;
+/// [`try_remove_pair`](Self::try_remove_pair) and [`move_sources`](Self::move_sources) do nothing then.
+///
+/// The components that a relation [requires](crate::RelationTraits::source) of the ends of its pairs are checked later, so
+/// that commands that follow may insert them: see [`WorldPairExt::check_constraints`].
 ///
 /// In the book: [Pairs in systems](crate::book::pairs).
 ///
@@ -173,7 +176,7 @@ pub trait EntityCommandsPairExt: Sealed {
     #[track_caller]
     fn try_insert_pair_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
-    /// See [`WorldPairExt::remove_pair`]. It is an error if the source is gone when the command is applied.
+    /// See [`WorldPairExt::remove_pair`].
     #[track_caller]
     fn remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
@@ -196,8 +199,7 @@ pub trait EntityCommandsPairExt: Sealed {
     #[track_caller]
     fn try_remove_pair<R: Relation>(&mut self, target: Entity) -> &mut Self;
 
-    /// See [`WorldPairExt::remove_pair_by_key`]: the pair that has the key when the command is applied. It is an error
-    /// if the source is gone by then.
+    /// See [`WorldPairExt::remove_pair_by_key`]: the pair that has the key when the command is applied.
     #[track_caller]
     fn remove_pair_by_key<R: KeyedRelation>(&mut self, key: R::Key) -> &mut Self;
 
@@ -209,7 +211,7 @@ pub trait EntityCommandsPairExt: Sealed {
     #[track_caller]
     fn remove_pairs_by_id(&mut self, pair: impl Into<PairId>) -> &mut Self;
 
-    /// See [`WorldPairExt::replace_targets`]. It is an error if the source is gone when the command is applied.
+    /// See [`WorldPairExt::replace_targets`].
     #[track_caller]
     fn replace_targets<R: Relation>(
         &mut self,
@@ -220,7 +222,7 @@ pub trait EntityCommandsPairExt: Sealed {
     #[track_caller]
     fn move_sources<R: Relation>(&mut self, to: Entity) -> &mut Self;
 
-    /// See [`WorldPairExt::order_sources`]. It is an error if the target is gone when the command is applied.
+    /// See [`WorldPairExt::order_sources`].
     ///
     /// ```
     /// # use bevy_ecs::prelude::*;

@@ -18,7 +18,7 @@ use core::any::TypeId;
 ///
 /// The bases of an entity are the targets of its pairs of [`IsA`], and theirs, each before the next with all that lies
 /// above it. Components and pairs are shared if the component or the relation has [`OnInstantiate::Inherit`]; of
-/// everything else an entity has only what it has itself. Disabled entities and prefabs are seen.
+/// everything else an entity has only what it has itself. Disabled entities and prefabs are included.
 ///
 /// In a query, read with [`Inherited`](crate::query::Inherited). The pairs that an entity has itself are read with
 /// [`WorldPairExt`].
@@ -144,7 +144,7 @@ fn visit_bases(world: &World, shared: TypeId, entity: Entity, visit: &mut dyn Fn
     }
 }
 
-/// [`WorldInheritanceExt`] for one entity.
+/// [`WorldInheritanceExt`] for the entity of an [`EntityWorldMut`].
 ///
 /// Bevy's `EntityRef` and `EntityMut` cannot reach the bases, as they have access to the components of one entity only.
 ///

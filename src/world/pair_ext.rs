@@ -183,8 +183,8 @@ pub trait WorldPairExt: Sealed {
     /// Gives every source of `from` the target `to` instead, all at once, and returns their number. It is 0 if `from`
     /// is not alive; then `to` is not checked.
     ///
-    /// The values go with them; so do the other fields of a Bevy relationship. They come after the sources that `to`
-    /// has, in the order in which they were. A source that has both targets keeps the pair with `to` as it is. The
+    /// The pairs keep their values; so do the other fields of a Bevy relationship. The sources come after those that `to` has,
+    /// in their former order. A source that has both targets keeps the pair with `to` as it is. The
     /// pairs with `from` are [replaced](crate::event::RemovalCause::Replaced).
     ///
     /// If the relation has [`validate`](Relation::validate), that is called with a copy of each value: such values must
@@ -219,8 +219,8 @@ pub trait WorldPairExt: Sealed {
     fn remove_pairs<R: Relation>(&mut self, source: Entity) -> usize;
 
     /// Removes the pairs that fit `pair` from `source` and returns their number: `(R, T)`, all of a relation
-    /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`. The last two remove tags too: a tag is a target
-    /// without a relation that has a name. Example: [removing](WorldPairExt#removing).
+    /// `(R, *)`, all with a target `(*, T)`, or everything `(*, *)`. The last two remove
+    /// tags, too: a tag counts as a target. Example: [removing](WorldPairExt#removing).
     fn remove_pairs_by_id(&mut self, source: Entity, pair: impl Into<PairId>) -> usize;
 
     /// [`remove_pairs_by_id`](Self::remove_pairs_by_id) from every source: `(R, T)` removes all pairs of `R` with the
@@ -530,8 +530,8 @@ pub trait WorldPairExt: Sealed {
     /// O(1), but for `(*, T)`: O(relations in which `source` takes part).
     fn has_pair_by_id(&self, source: Entity, pair: impl Into<PairId>) -> bool;
 
-    /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, ask
-    /// [`has_pair`](Self::has_pair) for it. Example: [values and keys](WorldPairExt#values-and-keys).
+    /// The value of a pair. `None` if there is no such pair, or if it carries no value: a tag pair never does, so
+    /// test it with [`has_pair`](Self::has_pair). Example: [values and keys](WorldPairExt#values-and-keys).
     fn pair_value<R: Relation>(&self, source: Entity, target: Entity) -> Option<&R>;
 
     /// The value of a pair of any relation. `None` also if it is not a `V`, and for every tag pair.

@@ -80,7 +80,7 @@ pub trait WorldScopeExt: Sealed {
     /// it is.
     ///
     /// # Complexity
-    /// A step per entity of the world that has no parent, when the scope is left.
+    /// O(entities of the world without a parent), when the scope is left.
     fn with_scope<T>(&mut self, parent: Entity, run: impl FnOnce(&mut World) -> T) -> Result<T, ScopeError>;
 }
 
