@@ -112,7 +112,7 @@ enum Format {
 /// ```
 ///
 /// # Complexity
-/// Displaying takes a step per pair of the selected relations, and sorts the entities that are drawn.
+/// Displaying takes O(pairs of the selected relations + n log n) for n entities that are drawn.
 #[derive(Clone)]
 pub struct PairDrawing<'w> {
     world: &'w World,

@@ -101,7 +101,8 @@ pub mod event {
     };
 }
 
-/// Every error, but those of expressions and names.
+/// Errors, except those of expressions, names and saves: these are in [`expr`](crate::expr), [`live`](crate::live),
+/// [`names`](crate::names) and [`snapshot`](crate::snapshot).
 pub mod error {
     pub use crate::{
         disabling::DisablingError,
@@ -143,7 +144,7 @@ pub use bevy_relations_macros::pair_expr;
 pub use plugin::RelationsSystems;
 pub use prelude::*;
 
-/// What most games name. The rest is in the modules by topic.
+/// The names that most games need. All others are in the modules by topic.
 pub mod prelude {
     #[cfg(feature = "bevy_reflect")]
     pub use crate::expr::WorldExprExt;

@@ -48,14 +48,14 @@ use core::any::{TypeId, type_name};
 /// App::new().add_plugins(RelationsPlugin).run();
 /// ```
 ///
-/// The plugin does what is needed once per frame: it keeps reads of depths constant by recomputing them at the beginning of
-/// each, and it keeps the despawn of deep hierarchies off the stack.
+/// Its systems are those of [`RelationsSystems`]: they maintain the pair store, check pairs that commands have inserted, and call
+/// monitors. Without the plugin, call [`maintain_pairs`](WorldPairExt::maintain_pairs) and
+/// [`update_live`](crate::live::WorldMonitorExt::update_live). With the plugin, Bevy's `despawn` of a hierarchy does not recurse.
 ///
-/// An index of parents and children, the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf), is made at their first
-/// use, and kept from then on: a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of
-/// a pair of `ChildOf` by this crate, a rule of another relation about children, or an observer of pairs of `ChildOf` or of all
-/// relations. An app that uses only other relations has no such index. Before the index is made, methods of `&World`
-/// read Bevy's components.
+/// An index of the pairs of [`ChildOf`](bevy_ecs::hierarchy::ChildOf) is made at their first use, and kept from then on. A use
+/// is a term or parameter of `ChildOf`, an expression, a wildcard for the relation, a change of a pair of `ChildOf` by this crate,
+/// a rule of another relation about children, or an observer of pairs of `ChildOf` or of all relations. An app that uses only
+/// other relations has no such index. Before the index is made, methods of `&World` read Bevy's components.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RelationsPlugin;
 
@@ -121,13 +121,15 @@ pub enum RelationsSystems {
     /// were despawned, brings [islands] up to date.
     Maintain,
     /// In [`Last`]: checks the ends of pairs that commands have inserted, as
-    /// [`check_constraints`](WorldPairExt::check_constraints) does. Only once there has been a relation that asks for
-    /// components.
+    /// [`check_constraints`](WorldPairExt::check_constraints) does. The system is added at the end of the first frame with a
+    /// relation that requires components.
     Constraints,
-    /// In [`PostUpdate`]: brings [propagated](crate::live::Propagated) components up to date. Only once there is one.
+    /// In [`PostUpdate`]: brings [propagated](crate::live::Propagated) components up to date. The first
+    /// [`propagate`](AppRelationExt::propagate) of the app adds the system.
     Propagation,
-    /// In [`PostUpdate`], after `Propagation`: brings [rollups](crate::live::Rollup) up to date. Only once there is
-    /// one.
+    /// In [`PostUpdate`], after `Propagation`: brings [rollups](crate::live::Rollup) up to date. The first
+    /// [`add_rollup`](AppRelationExt::add_rollup) or [`add_pair_rollup`](AppRelationExt::add_pair_rollup) of the app adds the
+    /// system.
     Rollups,
     /// In [`Main`], after everything else: calls the [monitors](crate::live::WorldMonitorExt) for rows that have entered
     /// and left.

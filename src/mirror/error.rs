@@ -7,8 +7,8 @@ use crate::{
 use alloc::{boxed::Box, string::String};
 use thiserror::Error;
 
-/// Why a [`MirroredPairs`](super::MirroredPairs) that was inserted is not, or not in full, what the pairs are now.
-/// Reported to Bevy's error handler.
+/// Why the pairs of an entity differ from a [`MirroredPairs`](super::MirroredPairs) that was inserted. Reported to Bevy's
+/// error handler.
 ///
 /// ```
 /// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};

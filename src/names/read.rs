@@ -175,7 +175,7 @@ pub trait WorldNameExt {
     /// If a step of the path leads nowhere, or to several entities; these are listed.
     ///
     /// # Complexity
-    /// A step for each entity that might have one of the names: per child, or per entity without a parent.
+    /// O(children of each entity on the path), or O(entities without a parent) for the first step.
     fn lookup_unique(&self, path: &str) -> Result<Entity, LookupError>;
 
     /// [`lookup_unique`](Self::lookup_unique) of a path that starts at the children of an entity.

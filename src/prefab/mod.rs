@@ -2,7 +2,7 @@
 //!
 //! An entity with the component [`Prefab`] is a prefab, and so is everything below it along
 //! [`ChildOf`](bevy_ecs::hierarchy::ChildOf); a child that is added later becomes one, too. Ordinary queries skip
-//! prefabs, as they skip disabled entities: `With<Prefab>` asks for prefabs alone, `Allow<Prefab>` for both.
+//! prefabs, as they skip disabled entities: `With<Prefab>` selects prefabs alone, `Allow<Prefab>` both.
 //!
 //! An entity becomes an *instance* of a prefab when it gets the pair `(IsA, prefab)`, by
 //! [`instantiate`](WorldPrefabExt::instantiate), a bundle with `Pair(IsA, prefab)`, a command or any other insertion of

@@ -58,9 +58,8 @@ use bevy_ecs::{entity::Entity, query::ReadOnlyQueryData, world::World};
 
 /// A Rust type that is a relation.
 ///
-/// Derive it. A unit struct is a tag relation; a struct with fields is a relation whose pairs carry a value
-/// of that struct. A struct whose fields have no size, such as `Marked(())`, has no value to carry: it is a tag relation.
-/// Traits are declared with the `#[relation(..)]` attribute:
+/// Derive it, for a struct or an enum. A type of size zero, such as a unit struct or `Marked(())`, is a tag relation; each
+/// pair of any other relation type carries a value of the type. Traits are declared with the `#[relation(..)]` attribute:
 ///
 /// ```
 /// use bevy_relations::prelude::*;
@@ -181,8 +180,8 @@ pub trait Relation: Send + Sync + Sized + 'static {
     }
 }
 
-/// What the derive macro asks of a relation before it is a component. No type has it, so that the compiler says this
-/// where a relation stands in the place of a component.
+/// The bound of relations as components. No type implements it, so that the compiler prints this message where a relation
+/// is used as a component.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{R}` is a relation, not a component",
@@ -251,8 +250,8 @@ pub trait ExclusiveRelation: Relation {}
 /// A [`Relation`] that may be followed by `Up`, `Ancestors` and `CascadeQuery`. Implemented by the derive macro
 /// for relations declared `traversable` or `transitive`, and by every Bevy relationship.
 ///
-/// A relationship that allows an entity to point to itself is not traversable all the same; a system that
-/// follows it is refused when it is initialised.
+/// A relationship that allows an entity to point to itself implements this, too, but is not traversable: a system that
+/// follows it panics when it is initialised.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

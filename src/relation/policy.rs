@@ -3,7 +3,7 @@
 #[cfg(feature = "bevy_reflect")]
 use bevy_reflect::std_traits::ReflectDefault;
 
-/// What happens to pairs when an entity they mention is despawned.
+/// What happens to pairs and their sources when the target, or the relation, is despawned.
 ///
 /// In the book: [Traits and cleanup in pictures](crate::book::traits).
 ///
@@ -23,7 +23,7 @@ use bevy_reflect::std_traits::ReflectDefault;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]
 pub enum CleanupPolicy {
-    /// The pairs are removed; their sources live on. The default.
+    /// The pairs are removed; their sources stay. The default.
     Remove,
     /// The sources of the pairs are despawned as well.
     Despawn,

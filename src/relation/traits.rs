@@ -197,7 +197,7 @@ impl RelationTraits {
         is_final / has_final: FINAL;
         /// Sources of a target keep insertion order and can be reordered.
         ordered / is_ordered: ORDERED;
-        /// Left out of [snapshots](crate::snapshot) and of scenes: what [mirrors](crate::mirror) its pairs in components has no
+        /// Left out of [snapshots](crate::snapshot) and of scenes: the component that [mirrors](crate::mirror) its pairs has no
         /// `ReflectComponent`.
         transient / is_transient: TRANSIENT;
         /// Lifts the `final` that components have by default.
@@ -302,7 +302,7 @@ impl RelationTraits {
         self
     }
 
-    /// What happens to a pair of which an end is not what [`source`](Self::source) and [`target`](Self::target) ask for.
+    /// What happens to a pair whose ends do not satisfy [`source`](Self::source) or [`target`](Self::target).
     #[must_use]
     pub fn on_missing(mut self, rule: OnMissing) -> Self {
         merge(&mut self.on_missing, Some(rule), "on_missing", &mut self.conflict);

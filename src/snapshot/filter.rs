@@ -111,8 +111,9 @@ impl PairFilter {
     /// Leaves out the pairs of relation type `R`, whatever else is named. Applying the snapshot leaves them as they are. `R` need not
     /// be registered, and this does not register it.
     ///
-    /// A save of all relations but some lists the others, also those without pairs, so that loading removes pairs that came since.
-    /// It does not for a relation without pairs that has no name of its own, there or where the save is loaded.
+    /// A save of a snapshot of [`all`](Self::all) without some relations lists the others, also those without pairs, so that
+    /// loading removes pairs that were inserted since. A relation without pairs is left alone if it has no unique name in the
+    /// world of the snapshot or in the one that loads the save.
     #[must_use]
     pub fn without<R: Relation>(mut self) -> Self {
         self.without.push(NamedRelation::Type(TypeRef::relation::<R>()));

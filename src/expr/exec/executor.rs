@@ -36,7 +36,7 @@ pub enum ExprRunError {
     /// It was compiled for another world.
     #[error("the expression was compiled for another world")]
     OtherWorld,
-    /// The resources of the world are out of reach, or were cleared.
+    /// The pair store is not in the world, for example because the resources were cleared.
     #[error("the pairs of the world are out of reach")]
     NoPairs,
     /// There is no such variable, or it is one of a scope.
@@ -68,7 +68,7 @@ pub enum ExprRunError {
         /// The component.
         component: String,
     },
-    /// More rows had to be looked at than was allowed.
+    /// The run took more steps than the limit allows.
     #[error("evaluation took more than {limit} steps")]
     StepLimit {
         /// The limit.

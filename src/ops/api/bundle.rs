@@ -282,7 +282,7 @@ impl<R: Relation, T: PairTarget> DynamicBundle for Pair<R, T> {
     }
 }
 
-/// What Bevy's batches ask of a pair. No type has it, so that the compiler says this.
+/// The bound of pairs in Bevy's batches. No type implements it, so that the compiler prints this message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "pairs cannot be inserted by Bevy's batches, whose bundles have components only",
@@ -296,7 +296,7 @@ impl<R: Relation, T: PairTarget> NoBundleEffect for Pair<R, T> where R: PairIsNo
 
 impl<L: PairList> NoBundleEffect for PairsBundle<L> where L: PairIsNotForBatches {}
 
-/// What a pair in the place of a component asks for. No type has it, so that the compiler says this.
+/// The bound of pairs as components. No type implements it, so that the compiler prints this message.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{P}` is a bundle, not a component",
@@ -489,8 +489,8 @@ impl<R: Relation, L: BundleList> DynamicBundle for SourcesBundle<R, L> {
 
 /// Several pairs as one bundle: `spawn((Name::new("Bob"), pairs![(Likes, alice), (Eats { grams: 80.0 }, apple)]))`.
 ///
-/// The same as a [`Pair`](fn@crate::Pair) each, and shorter to write. Lists nest like other bundles, so that functions that return
-/// bundles with pairs compose:
+/// Short for a [`Pair`](fn@crate::Pair) each, at most eight. Lists nest like other bundles, so that functions that return
+/// bundles with pairs compose, and a tuple of lists has more than eight pairs:
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -518,8 +518,8 @@ macro_rules! pairs {
     };
 }
 
-/// Spawns sources beside their target, as Bevy's `children![]` does: each bundle becomes an entity that has a
-/// pair of the relation with the entity that is being spawned. A relation with fields must have a `Default`.
+/// Spawns sources beside their target, as Bevy's `children![]` does: each bundle, of at most eight, becomes an entity that has
+/// a pair of the relation with the entity that is being spawned. A relation with fields must have a `Default`.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;

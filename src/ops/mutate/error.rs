@@ -248,7 +248,7 @@ pub enum InsertPairError {
         pair: AttemptedPair,
     },
     /// The relation is [`IsA`](crate::IsA), and the source is a part of the prefab that is the target: it would contain
-    /// an instance of itself. Detours are not looked for: a prefab may become a variant of another one that has such a part.
+    /// an instance of itself. Longer cycles are not detected: a prefab may become a variant of another one that has such a part.
     #[error(
         "cannot insert {pair}: the source is part of this prefab, which cannot contain an instance of itself"
     )]

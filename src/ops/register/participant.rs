@@ -14,9 +14,8 @@ use core::sync::atomic::AtomicUsize;
 /// It is inserted with the entity's first pair and stays until despawn: adding and removing it with every pair would
 /// cost several times what the pair costs. Its storage is a sparse set, so that it moves no entity between tables.
 ///
-/// A program need not name it. Entities that will have pairs can be spawned with it: their first pair then moves them to no
-/// other archetype, and spawning with a pair takes a fifth less time (the book has figures in
-/// [Performance](crate::book::performance)).
+/// A program need not name it. If entities that will have pairs are spawned with it, their first pair does not move them to
+/// another archetype, and spawning them with a pair is faster: [Performance](crate::book::performance) has figures.
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
@@ -36,9 +35,9 @@ use core::sync::atomic::AtomicUsize;
 /// assert!(world.has_pair::<DockedTo>(ship, station));
 /// ```
 ///
-/// An entity with the marker need not have a pair: it may have had one, or have come with it; and this crate's own observers have
-/// it. To ask for pairs, use [`Related`](crate::Related). If it is removed from an entity that has pairs, it is put back and the pairs stay. From an entity
-/// that has no other component, this removes the pairs as well, as `clear` does.
+/// An entity with the marker need not have a pair: it may have had one, or was spawned with the marker; and this crate's own
+/// observers have it. To test for pairs, use [`Related`](crate::Related). If the marker is removed from an entity that has
+/// pairs, it is put back and the pairs stay. If the entity has no other component, its pairs are removed as well, as by `clear`.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Participant;
 
