@@ -1,4 +1,4 @@
-//! Systems along a relation: from the roots to the leaves, from the leaves to the roots, and over every pair.
+//! Systems along a relation: one visits parents before children, another each target with its sources.
 //!
 //! ```text
 //! cargo run --example cascade
@@ -22,7 +22,7 @@ struct Troops(u32);
 #[derive(Component)]
 struct Adds(&'static str);
 
-/// Every officer comes after the one above, and reads what that one has got in this same run.
+/// Visits every officer after the one above, so that it reads the orders that this one received in the same run.
 fn pass_down(mut chain: CascadeQuery<ReportsTo, (&Adds, &mut Orders), &Orders>) {
     chain.for_each(|(adds, mut orders), above| {
         orders.0 = above.map(|above| above.0.clone()).unwrap_or_default();
@@ -30,7 +30,7 @@ fn pass_down(mut chain: CascadeQuery<ReportsTo, (&Adds, &mut Orders), &Orders>) 
     });
 }
 
-/// Every officer to whom others report, with data of those.
+/// Visits every officer to whom others report, with the data of these.
 fn muster(mut chain: PairQuery<ReportsTo, &Troops, &mut Strength>) {
     chain.for_each_target(|mut strength, below| {
         strength.0 = below.map(|(troops, _)| troops.0).sum();
@@ -65,7 +65,7 @@ fn main() -> Result {
     world.run_system_cached(pass_down)?;
     assert_eq!(world.get::<Orders>(captain).unwrap().0, ["general", "major", "captain"]);
 
-    // Nobody reports to somebody below.
+    // A pair that would close a cycle is refused.
     let error = world.insert_pair(general, ReportsTo, captain).unwrap_err();
     println!("refused: {error}");
     let chain = world.pairs::<ReportsTo>();

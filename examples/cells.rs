@@ -73,7 +73,7 @@ fn main() -> Result<()> {
             world.insert_pair(ship, InCell, cells[0])?;
         }
         sailing.update(&mut world)?;
-        // Only what has moved was looked at.
+        // Only rows that have moved were recomputed.
         assert!(!sailing.ran_whole());
         assert_eq!(sailing.emptied_groups(), [deserted.to_bits()]);
         emptied += sailing.emptied_groups().len();

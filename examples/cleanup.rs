@@ -36,12 +36,12 @@ fn main() -> Result {
     world.insert_pair(ship, Uses, paint)?;
     world.insert_pair(escort, Uses, paint)?;
 
-    // Asked beforehand: what would go?
+    // What would be despawned?
     let goes = world.would_despawn(ship)?;
     println!("{} entities would go with the ship", goes.len() - 1);
     assert_eq!(goes.len(), 3);
 
-    // `despawn_with_dependents` refuses as a whole if anything of it is in use.
+    // `despawn_with_dependents` despawns nothing if one of them is in use.
     world.insert_pair(shells, StoredIn, gun)?;
     let error = world.despawn_with_dependents(ship).unwrap_err();
     println!("refused: {error}");
@@ -50,7 +50,7 @@ fn main() -> Result {
     world.remove_pair::<StoredIn>(shells, gun);
     world.despawn_with_dependents(ship)?;
     assert!([ship, turret, gun].iter().all(|&entity| world.get_entity(entity).is_err()));
-    // The escort follows nobody now; it still uses the paint.
+    // The pair of the escort was removed; the escort still uses the paint.
     assert!(!world.pairs::<Follows>().has_any(escort));
     assert!(world.get_entity(paint).is_ok());
     world.despawn(escort);

@@ -36,7 +36,7 @@ fn pay(mut bakers: ExprQuery<Bakers, &mut Gold>) -> Result {
 
 fn main() -> Result {
     let mut world = World::new();
-    // What an expression names is known by its type or by its `Name`.
+    // Expressions find types by these names, and entities by their `Name`.
     world.register_relation::<Sells>()?;
     world.register_relation::<LivesIn>()?;
     world.register_component_name::<Trader>("Trader");
@@ -64,7 +64,7 @@ fn main() -> Result {
         assert_eq!((trader, city), ("Cy", "York"));
     })?;
 
-    // A mistake is told with its place.
+    // The error has the place of the mistake.
     let error = PairExpr::parse("Trader, (LivesIn $city)").unwrap_err();
     println!("line {}, column {}: {error}", error.line(), error.column());
     assert_eq!(error.line(), 1);

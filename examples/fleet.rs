@@ -115,7 +115,7 @@ fn main() -> Result {
         "Ada 100/50 [bow 10, stern 10] | Bea 20/50 [bow 10, stern 10] | Cat 300/50 [bow 40, stern 10, ram 1]",
     );
 
-    // All share the armour, at once; nobody gets a mast that was not there.
+    // The shared armour changes for all at once; existing instances do not get the new mast.
     world.entity_mut(frigate).insert(Armor(60));
     world.spawn((Name::new("mast"), ChildOf(frigate), Health(5)));
     world.entity_mut(ada).insert(Armor(90));

@@ -1,4 +1,4 @@
-//! Observers of pairs, and what a system can learn about changes later.
+//! Observers of pairs: insertions, removals with their cause, and one that is narrowed to a pair.
 //!
 //! ```text
 //! cargo run --example observers
@@ -23,7 +23,7 @@ fn begun(on: On<PairInserted<Guards>>, names: Query<&Name>, mut log: ResMut<Log>
     log.0.push(format!("{} guards {}", name(&names, on.source), name(&names, on.target)));
 }
 
-/// Before a pair is removed: it can still be read, and the cause is told.
+/// Before a pair is removed: it can still be read, and the event has the cause.
 fn ended(on: On<PairRemoved<Guards>>, names: Query<&Name>, mut log: ResMut<Log>) {
     let why = match on.cause {
         RemovalCause::Replaced => "gets another post",
@@ -42,7 +42,7 @@ fn main() -> Result {
 
     world.insert_pair(knight, Guards, gate)?;
     world.insert_pair(knight, Guards, tower)?;
-    // The pair goes with its target, and observers are told.
+    // The pair is removed with its target, and observers run.
     world.despawn(tower);
 
     let log = core::mem::take(&mut world.resource_mut::<Log>().0);
@@ -50,7 +50,7 @@ fn main() -> Result {
     assert_eq!(log[..2], ["knight guards gate", "knight gets another post"]);
     assert_eq!(log[2..], ["knight guards tower", "knight has nothing left to guard"]);
 
-    // Of the pairs of one entity only: an observer of all pairs, narrowed.
+    // An observer of all relations, narrowed to the pairs of one relation with one target.
     let guards = world.register_relation::<Guards>()?;
     world.observe_pairs(PairId::new(guards, gate), |_: On<PairInserted<Wildcard>>, mut log: ResMut<Log>| {
         log.0.push("the gate has a guard again".to_owned());

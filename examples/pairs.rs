@@ -1,4 +1,4 @@
-//! Pairs: inserted, asked for from both ends, and removed.
+//! Pairs: inserted, looked up from both ends, and removed.
 //!
 //! ```text
 //! cargo run --example pairs
@@ -45,7 +45,7 @@ fn main() -> Result {
     assert_eq!(rest.len(), 2);
     assert_eq!(world.pair_value::<Owes>(ben, ann), Some(&Owes { coins: 1 }));
 
-    // No pair names what is gone.
+    // No pair names a despawned entity.
     world.despawn(ann);
     assert!(world.pairs_of(ben).is_empty());
     assert!(world.pairs::<Owes>().iter().eq([(cy, ben)]));

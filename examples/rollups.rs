@@ -1,5 +1,5 @@
-//! Sums, counts and extremes over everything below an entity, kept right while things move: the load of a convoy, the
-//! strength of an army, the power of a station.
+//! Sums, counts and extremes over everything below an entity, updated when pairs or values change: the load of a convoy,
+//! the strength of an army, the power of a station.
 //!
 //! ```text
 //! cargo run --example rollups
@@ -124,7 +124,7 @@ fn army(app: &mut App) {
     let strongest = world.get::<Strongest>(army).unwrap().get().unwrap();
     let before = count(app);
 
-    // Bevy's own component: the relation is adopted.
+    // `ChildOf` is Bevy's component, and a relation.
     app.world_mut().entity_mut(companies[2]).remove::<ChildOf>();
     app.update();
     let after = count(app);
@@ -145,7 +145,7 @@ fn station(app: &mut App) {
     app.update();
     let before = *app.world().get::<Power>(station).unwrap().get();
 
-    // Written in place: the rollup finds out by itself.
+    // Values that are written in place are found at the next update.
     app.world_mut()
         .run_system_cached_with(
             |In(bus): In<Entity>, mut feeds: PairsMut<Feeds>| {

@@ -82,7 +82,7 @@ fn main() -> Result {
     let loaded = load(&mut other, &text)?;
     assert_eq!((loaded.spawned.len(), save(&mut other)?), (4, text.clone()));
 
-    // Over a changed world: entities are known by their `SaveId`, and only what differs changes.
+    // Over a changed world: entities are found by their `SaveId`, and only what differs changes.
     let knight = loaded.entities[0];
     other.remove_pairs::<Equips>(knight);
     let again = load(&mut other, &text)?;

@@ -93,7 +93,7 @@ fn answer(out: &mut dyn Write, world: &mut World, text: &str, form: Form, steps:
         Form::Json => write_json(out, &mut expr, world),
         Form::Explain => {
             let answered = write_table(out, &mut expr, world, usize::MAX);
-            // The plan also tells why it was stopped.
+            // The plan shows why it was stopped.
             if matches!(answered, Ok(()) | Err(Failure::Stopped { .. })) {
                 write!(out, "\n{}", expr.explain(world)?)?;
             }
