@@ -19,8 +19,8 @@ use core::{any::type_name, iter::FusedIterator, marker::PhantomData};
 ///
 /// The item is a [`DescendantsItem`]: an iterator over `D`. Matches every entity; one without sources has no
 /// descendants. `D` of disabled entities is not read, but what lies below them is. With a filter `P`, an entity that
-/// `Query<(), P>` would not return is left out with everything below it, unless another way leads there; a disabled
-/// entity is one, unless `P` says otherwise.
+/// `Query<(), P>` would not return is left out with everything below it, unless another way leads there, and so is a
+/// disabled entity, unless `P` names `Disabled`.
 ///
 /// In the book: [Walks, islands, disabling](crate::book::walks).
 ///
