@@ -199,6 +199,9 @@ pub trait AdoptRelationshipExt: Sized {
     /// let cook = app.world_mut().spawn(CrewOf(ship)).id();
     /// assert!(app.world().has_pair::<CrewOf>(cook, ship));
     /// ```
+    ///
+    /// # Panics
+    /// If its traits are rejected.
     fn adopt_relationship<C: Relationship>(&mut self) -> &mut Self;
 
     /// [`adopt_relationship`](Self::adopt_relationship) with other traits than `traversable`.

@@ -1,4 +1,8 @@
 //! Query terms: pairs in Bevy's own queries, as data and as filters.
+//!
+//! # Panics
+//! A query, or the system that has it, panics when it is initialised if the traits of a relation in it are rejected, or if a
+//! term reads what the query or a parameter before it writes.
 #![expect(unsafe_code, reason = "Bevy's `WorldQuery`, `QueryData` and `QueryFilter` are unsafe traits")]
 
 mod cached;

@@ -32,6 +32,9 @@ use core::{any::type_name, fmt, iter::FusedIterator, marker::PhantomData};
 ///
 /// # Complexity
 /// As for [`RelationView::depth`]: constant, unless entities with sources of their own were moved in this frame.
+///
+/// # Panics
+/// As for [`Up`](super::Up).
 pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 
 /// Query data: the entities above an entity, nearest first, following first targets. See [`RelationView::ancestors`].
@@ -60,6 +63,9 @@ pub struct Depth<R: TraversableRelation>(PhantomData<fn() -> R>);
 ///
 /// # Complexity
 /// O(ancestors).
+///
+/// # Panics
+/// As for [`Up`](super::Up).
 pub struct Ancestors<R: TraversableRelation>(PhantomData<fn() -> R>);
 
 /// Query data: all pairs of an entity, of any relation, as relation and target. Tags are not pairs.

@@ -131,7 +131,10 @@ pub type SelfUp<R, D, const MAX: u32 = { u32::MAX }> = Up<R, D, 0, MAX>;
 /// # assert_eq!(world.run_system_cached(muster).unwrap(), 1);
 /// ```
 ///
-/// An observer that runs while one of the components is being added or removed may still see what was before.
+/// An observer that runs while one of the components is being added or removed may still read what was before.
+///
+/// # Panics
+/// As for [`Up`].
 pub struct Cached<U>(PhantomData<fn() -> U>);
 
 /// # Safety

@@ -141,7 +141,7 @@ impl DeltaGap {
 /// # How long changes are kept
 ///
 /// Changes are recorded from the moment the first system with this parameter is initialised, for that relation only.
-/// Those of the last two frames stay, and up to some eight thousand older ones for systems that run less often. Changes
+/// Those of the last two frames stay, and in any case the last 8,192, for systems that run less often. Changes
 /// without a reader are dropped, so a system may stay idle for any time: when it runs again, it gets a [`DeltaGap`].
 /// So it does after more than 65,536 changes, and more than there are pairs, in two frames. A world without
 /// [`RelationsPlugin`](crate::RelationsPlugin) calls [`maintain_pairs`](crate::WorldPairExt::maintain_pairs).
@@ -151,6 +151,9 @@ impl DeltaGap {
 ///
 /// # Complexity
 /// O(changes). If values were borrowed to be written in place since the last read, O(pairs) to compare ticks.
+///
+/// # Panics
+/// When the system is initialised, if the traits of `R` are rejected.
 pub struct PairDeltas<'w, 's, R: Relation> {
     store: Option<&'w PairStore>,
     values: Option<&'w PairData<R>>,

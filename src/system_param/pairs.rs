@@ -50,6 +50,9 @@ use core::{any::Any, fmt, ops::Deref};
 /// ```
 ///
 /// On a world: [`WorldPairExt::pairs`](crate::WorldPairExt::pairs).
+///
+/// # Panics
+/// When the system is initialised, if the traits of `R` are rejected, or a parameter before it writes the values of `R`.
 pub struct Pairs<'w, 's, R: Relation> {
     pub(super) index: Option<&'w RelationIndex>,
     /// Of sources that are alive; see [`PairStore::compares`].

@@ -72,6 +72,10 @@ use core::{fmt, ops::Deref};
 /// assert_eq!(world.run_system_once(pay).unwrap(), [41, 10, 3]);
 /// # Ok::<(), BevyError>(())
 /// ```
+///
+/// # Panics
+/// When the system is initialised, if the traits of `R` are rejected, or a parameter before it can read or write the values
+/// of `R`.
 pub struct PairsMut<'w, R: StoredRelation> {
     index: Option<&'w RelationIndex>,
     view: RelationView<'w, 'w>,

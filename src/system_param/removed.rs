@@ -67,6 +67,9 @@ use core::{iter::FusedIterator, marker::PhantomData};
 /// assert!(departed.is_empty());
 /// # Ok::<(), BevyError>(())
 /// ```
+///
+/// # Panics
+/// When the system is initialised, if the traits of `R` are rejected.
 pub struct RemovedPairs<'w, 's, R: Relation> {
     journal: Option<&'w Journal>,
     cursor: &'s mut Cursor,

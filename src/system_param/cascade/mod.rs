@@ -93,8 +93,9 @@ use core::{any::type_name, marker::PhantomData};
 /// [`maintain_pairs`]: crate::WorldPairExt::maintain_pairs
 ///
 /// # Panics
-/// When its system is initialised, if a part writes what another reads of entities other than the parent, say by
-/// a term that looks at ancestors, or if it conflicts with another parameter.
+/// When its system is initialised, if the traits of `R` are rejected, or it is a Bevy relationship that allows an entity to
+/// point to itself; if a part writes what another reads of entities other than the parent, such as by a term for ancestors;
+/// or if it conflicts with another parameter.
 pub struct CascadeQuery<'w, 's, R, D, P = (), F = (), W = ()>
 where
     R: TraversableRelation,

@@ -89,8 +89,7 @@ use ends::{Ends, SourceLocations};
 ///
 /// `S` may write a component that `T` reads: `PairQuery<Drains, &mut Fuel, &Fuel>`. Such a query leaves out pairs
 /// of an entity with itself, and has neither a mutable iterator nor a parallel form. So does one in which `T` writes
-/// what `S` reads or writes. What `S`, `T` and the filters read of third entities must not be written by `S` or `T`; that is
-/// refused when the system is initialised, as conflicting parameters are.
+/// what `S` reads or writes. What `S`, `T` and the filters read of third entities must not be written by `S` or `T`.
 ///
 /// # Order
 ///
@@ -103,6 +102,11 @@ use ends::{Ends, SourceLocations};
 /// Over all pairs, O(entities that match `S` and `F`) or O(pairs), whichever is less, and O(1) per pair. Of one end,
 /// O(1) per pair. [`for_each`](Self::for_each) over targets caches where their sources are, with 32 bytes per target, and eight
 /// per pair where the sources were not spawned one after the other.
+///
+/// # Panics
+///
+/// When the system is initialised, if the traits of `R` are rejected, if `S` or `T` writes what is read of third entities, or
+/// if it conflicts with another parameter.
 pub struct PairQuery<'w, 's, R, S, T = (), F = (), TF = ()>
 where
     R: Relation,
