@@ -133,7 +133,7 @@ pub enum TraitsError {
         /// The name of the component that is to be added.
         companion: Cow<'static, str>,
     },
-    /// The key is a part of values that the pairs do not carry: a type without a size is no value.
+    /// The key is a part of values that the pairs do not carry: a type of size zero is no value.
     #[error(
         "traits of {relation} were rejected: its keys are parts of values of type `{value}`, which its pairs do not carry; a \
          value that takes no memory, like a key of one variant alone, is not stored"
@@ -144,7 +144,7 @@ pub enum TraitsError {
         /// The type of the values.
         value: &'static str,
     },
-    /// Only the entity of a component that is registered has components as companions.
+    /// Components were named as companions of an entity that does not stand for a registered component.
     #[error(
         "traits of {relation} were rejected: `with_component` is for components, and {relation} is not registered as one"
     )]

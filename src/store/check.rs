@@ -55,12 +55,12 @@ pub enum Invariant {
     Key,
     /// Every entity with pairs is known to take part, and despawning it starts cleanup.
     Roles,
-    /// Every list of an index belongs to one entity, which finds it; or it is free, empty, and names no entity. The row of a value is kept
-    /// with the pair that it belongs to.
+    /// Every list of an index belongs to one entity and is found by it, or is free and empty. The row of a value is kept with
+    /// the pair that it belongs to.
     Lists,
     /// The last change of a pair in the journal of its relation agrees with whether there is such a pair.
     Journal,
-    /// Entities that are to be despawned because another one was are going to be.
+    /// Every entity that is to be despawned because another one was is queued for that.
     Cascade,
     /// The pairs of a Bevy relationship are those that its components say.
     Adopted,

@@ -19,11 +19,11 @@ use core::{fmt, ops::Range};
 pub enum ExprErrorKind {
     /// The text does not follow the grammar.
     Syntax,
-    /// It is how earlier versions of Flecs spelled something; [`ExprError::suggestion`] spells it anew.
+    /// The spelling of an earlier version of Flecs; [`ExprError::suggestion`] has the present one.
     OlderSpelling,
     /// The text follows the grammar, but says something that cannot be.
     Rule,
-    /// No component, relation, entity, field or key has this name; [`ExprError::suggestion`] may know the one that is
+    /// No component, relation, entity, field or key has this name; [`ExprError::suggestion`] may have the one that is
     /// meant.
     UnknownName,
     /// Several things have this name.
@@ -106,12 +106,12 @@ impl ExprError {
         &self.0.message
     }
 
-    /// Text to replace what stands there with, if it is known.
+    /// A text to write in place of [`found`](Self::found), if one is known.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }
 
-    /// What else to do about it, in a sentence, if there is something to do outside of the text.
+    /// What to do outside of the text, as a sentence, if something there is the cause.
     pub fn help(&self) -> Option<&'static str> {
         self.0.help
     }

@@ -326,7 +326,8 @@ pub enum InsertPairError {
         /// The pair.
         pair: AttemptedPair,
     },
-    /// Both ends stand for types with fields, each direction of the pair would carry its target's, and the relation is symmetric.
+    /// The relation is symmetric, and both ends stand for types with fields: each direction of the pair would carry a value of
+    /// its target's type.
     #[error(
         "cannot insert {pair}: both ends stand for types with fields, and a symmetric pair has one value; declare the relation a tag"
     )]
@@ -537,7 +538,7 @@ pub enum ReorderError {
         /// The target.
         target: EntityName,
     },
-    /// The relation was never used.
+    /// The entity is no relation, or was never used as one.
     #[error("{entity} is no relation")]
     NotARelation {
         /// The entity.
@@ -556,7 +557,8 @@ pub enum ReorderError {
     Traits(#[from] TraitsError),
 }
 
-/// An observer was to be narrowed to some pairs and would observe others, too, or something else.
+/// Why [`observe_pairs`](crate::WorldPairExt::observe_pairs) despawned an observer: it would have observed more than the
+/// given pairs.
 ///
 /// ```
 /// # use bevy_ecs::{error::{BevyError, ErrorContext, FallbackErrorHandler}, prelude::*};

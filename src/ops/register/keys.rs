@@ -124,8 +124,9 @@ pub enum RemovalCause {
     /// It was removed by a method of this crate, by clearing the entity, or by removing the component in which a Bevy
     /// relationship keeps the pair.
     Removed,
-    /// Another pair takes its place, because the relation is exclusive. If a Bevy relationship component is inserted
-    /// again with the same target, that is the same pair.
+    /// Another pair takes its place: of an exclusive relation, with the same key, or by
+    /// [`move_sources`](crate::WorldPairExt::move_sources). If a Bevy relationship component is inserted again with the same
+    /// target, that is the same pair.
     Replaced,
     /// It is the other direction of a symmetric pair that was removed or replaced, which the event before is about.
     /// When an end or the relation is despawned, each direction has its own cause.

@@ -194,7 +194,7 @@ where
     F: QueryFilter,
     TF: QueryFilter,
 {
-    /// The pairs themselves, filtered by nothing.
+    /// All pairs of the relation, whatever the filters and the data of the ends are.
     pub fn pairs(&self) -> &Pairs<'w, 's, R> {
         &self.pairs
     }
