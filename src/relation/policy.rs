@@ -10,15 +10,15 @@ use bevy_reflect::std_traits::ReflectDefault;
 /// ```
 /// # use bevy_ecs::prelude::*;
 /// # use bevy_relations::prelude::*;
-/// #[derive(Relation)]
-/// #[relation(on_target_despawn = Despawn)]
-/// struct MountedOn;
-///
 /// # let mut world = World::new();
-/// let ship = world.spawn_empty().id();
-/// let gun = world.spawn(Pair(MountedOn, ship)).id();
+/// // Of a relation type: `#[relation(on_target_despawn = Despawn)]`.
+/// let traits = RelationTraits::new().on_target_despawn(CleanupPolicy::Despawn);
+/// let mounted_on = world.spawn_relation("MountedOn", traits)?;
+/// let [ship, gun] = [(); 2].map(|()| world.spawn_empty().id());
+/// world.insert_pair_by_id(gun, (mounted_on, ship))?;
 /// world.despawn(ship);
 /// assert!(world.get_entity(gun).is_err());
+/// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "bevy_reflect", derive(bevy_reflect::Reflect), reflect(Clone, PartialEq, Hash, Debug))]

@@ -74,7 +74,7 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
     }
 }
 
-/// A relation was to be followed that is not traversable: see [`trigger_along_by_id`](crate::WorldPairExt::trigger_along_by_id).
+/// A relation is not traversable and cannot be followed: see [`trigger_along_by_id`](crate::WorldPairExt::trigger_along_by_id).
 ///
 /// ```
 /// use bevy_ecs::prelude::*;
@@ -92,7 +92,8 @@ impl<const AUTO: bool, E: EntityEvent, T: Traversal<E>> Propagation for Propagat
 /// world.trigger_along_by_id(mounted_on, PowerCut { entity: ship }, Direction::Sources)?;
 ///
 /// let likes = world.spawn_relation("Likes", RelationTraits::new())?;
-/// assert!(world.trigger_along_by_id(likes, PowerCut { entity: ship }, Direction::Sources).is_err());
+/// let error = world.trigger_along_by_id(likes, PowerCut { entity: ship }, Direction::Sources).unwrap_err();
+/// assert_eq!(error.relation.entity(), likes);
 /// # Ok::<(), BevyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

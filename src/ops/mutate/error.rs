@@ -428,7 +428,7 @@ fn refused_text(refused: &[(usize, InsertPairError)]) -> String {
 ///
 /// ```
 /// # use bevy_ecs::prelude::*;
-/// # use bevy_relations::prelude::*;
+/// # use bevy_relations::{error::DespawnError, prelude::*};
 /// #[derive(Relation)]
 /// #[relation(on_target_despawn = Refuse)]
 /// struct LivesIn;
@@ -436,7 +436,7 @@ fn refused_text(refused: &[(usize, InsertPairError)]) -> String {
 /// let mut world = World::new();
 /// let house = world.spawn_empty().id();
 /// world.spawn(Pair(LivesIn, house));
-/// assert!(world.despawn_with_dependents(house).is_err());
+/// assert!(matches!(world.despawn_with_dependents(house), Err(DespawnError::InUse { .. })));
 /// assert!(world.get_entity(house).is_ok());
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
