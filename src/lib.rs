@@ -101,8 +101,8 @@ pub mod event {
     };
 }
 
-/// Errors, except those of expressions, names and saves: these are in [`expr`](crate::expr), [`live`](crate::live),
-/// [`names`](crate::names) and [`snapshot`](crate::snapshot).
+/// Errors, except those of expressions, names and saves: these are in [`expr`], [`live`],
+/// [`names`] and [`snapshot`].
 pub mod error {
     pub use crate::{
         disabling::DisablingError,
