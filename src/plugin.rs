@@ -12,6 +12,7 @@ use crate::{
         self, adopt, ensure_store, has_constraints, maintain, needs_repair, relation_id, use_all_relations,
     },
     relation::{Relation, RelationTraits, TraitsError, TraversableRelation, short_name},
+    sealed::Sealed,
     traverse::is_child_of,
     world::WorldPairExt,
 };
@@ -173,7 +174,7 @@ fn update_monitors(world: &mut World) -> Result<(), BevyError> {
 
 /// Registering Bevy relationships as relations, on an [`App`] or [`World`]: the example is at
 /// [`adopt_relationship`](Self::adopt_relationship).
-pub trait AdoptRelationshipExt: Sized {
+pub trait AdoptRelationshipExt: Sealed + Sized {
     /// Makes a Bevy relationship component take part as a relation: exclusive, `Despawn` on the despawn of a
     /// target if it is a linked spawn, and traversable unless it allows an entity to point to itself.
     ///
@@ -270,7 +271,7 @@ impl AdoptRelationshipExt for App {
 /// Reflected types and relations have names already.
 ///
 /// In the book: [Expressions](crate::book::expressions).
-pub trait ComponentNameExt: Sized {
+pub trait ComponentNameExt: Sealed + Sized {
     /// Names a component for expressions. A component may have several names; a name that several components have is
     /// an error where it is used.
     ///
@@ -340,7 +341,7 @@ impl ComponentNameExt for App {
 /// Registering relations on an [`App`].
 ///
 #[doc = include_str!("plugin.md")]
-pub trait AppRelationExt {
+pub trait AppRelationExt: Sealed {
     /// Registers relation type `R`, as its first use does: for names in texts and for reflection, which need to
     /// know a relation before it is used.
     ///

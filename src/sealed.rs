@@ -1,5 +1,6 @@
-//! The traits for Bevy's worlds, entities and commands are for calling, not for implementing.
+//! The traits for Bevy's apps, worlds, entities and commands are for calling, not for implementing.
 
+use bevy_app::App;
 use bevy_ecs::{
     system::{Commands, EntityCommands},
     world::{EntityWorldMut, World},
@@ -7,6 +8,7 @@ use bevy_ecs::{
 
 pub trait Sealed {}
 
+impl Sealed for App {}
 impl Sealed for World {}
 impl Sealed for EntityWorldMut<'_> {}
 impl Sealed for Commands<'_, '_> {}

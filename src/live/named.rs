@@ -5,6 +5,7 @@ use crate::{
     expr::ExprRunError,
     names::{LookupError, WorldNameExt},
     relation::EntityName,
+    sealed::Sealed,
 };
 use alloc::boxed::Box;
 use bevy_ecs::{component::Component, entity::Entity, world::World};
@@ -150,7 +151,7 @@ pub enum NamedExprError {
 /// assert!(world.get::<NamedExpr>(entity).unwrap().get().unwrap().contains(ship));
 /// # Ok::<(), BevyError>(())
 /// ```
-pub trait WorldNamedExprExt {
+pub trait WorldNamedExprExt: Sealed {
     /// [Updates](LiveExpr::update) the expression of the entity with this path, and returns the entity.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use super::{
     index::NameIndex,
     view::{Links, NameView, Roots, Source},
 };
+use crate::sealed::Sealed;
 use alloc::string::String;
 use bevy_ecs::{change_detection::Res, entity::Entity, name::Name, system::SystemParam, world::World};
 
@@ -131,7 +132,7 @@ impl NamePaths<'_, '_> {
 /// let error = world.lookup("Sol.Earth").unwrap_err();
 /// assert_eq!(error.to_string(), format!("nothing is named `Earth` among the children of Sol ({sol})"));
 /// ```
-pub trait WorldNameExt {
+pub trait WorldNameExt: Sealed {
     /// The entity at the end of a path that starts at the entities without a parent, or in the
     /// [scope](crate::world::WorldScopeExt::with_scope) that is entered.
     ///

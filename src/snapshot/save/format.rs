@@ -1,6 +1,7 @@
 //! Versions of a program's saves, and former names of relations.
 
 use super::saved::SavedPairs;
+use crate::sealed::Sealed;
 use alloc::{boxed::Box, string::String};
 use bevy_ecs::{error::BevyError, resource::Resource, world::World};
 use bevy_platform::{collections::HashMap, sync::Arc};
@@ -20,7 +21,7 @@ pub(super) struct SaveFormat {
 /// Reading saves of older versions of a program, directly on the [`World`].
 ///
 /// In the book: [Saves and scenes](crate::book::saves).
-pub trait WorldSaveExt {
+pub trait WorldSaveExt: Sealed {
     /// Lets saves refer to a relation by a former name. `now` may be a former name itself: aliases are followed to the last one.
     ///
     /// ```
