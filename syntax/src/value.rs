@@ -68,6 +68,9 @@ pub(super) fn check(first: &Id, test: &ValueTest) -> Lexed<()> {
     if !is_member(first) {
         return Err(Diagnostic::rule(first.span, MEMBERS_ALONE));
     }
+    if matches!(&first.kind, IdKind::Path(path) if path.0.iter().any(String::is_empty)) {
+        return Err(Diagnostic::rule(first.span, "the name of a field is empty"));
+    }
     match &test.literal {
         Literal::Number(number) if !lex::is_number(number) => {
             Err(Diagnostic::rule(test.span, "a field is compared with a finite number"))

@@ -3,7 +3,7 @@
 use crate::common::Random;
 use bevy_ecs::prelude::*;
 use bevy_relations::{
-    expr::{ExprErrorKind, PairExpr},
+    expr::{Comparator, ExprErrorKind, PairExpr},
     prelude::*,
 };
 use proptest::prelude::*;
@@ -444,4 +444,35 @@ fn a_builder_reports_the_first_mistake() {
     let twice =
         PairExpr::builder().with::<Ship>().cascade::<PartOf>().expr("A(cascade)").build().unwrap_err();
     assert_eq!(twice.message(), "an expression has one `cascade`");
+}
+
+#[test]
+fn a_builder_registers_a_relation_whichever_way_it_is_named_first() {
+    #[derive(Relation)]
+    #[relation(exclusive)]
+    struct Trades;
+    #[derive(Relation)]
+    struct Mentions;
+
+    let builder = PairExpr::builder;
+    for built in [
+        builder().without::<Trades>().pair::<Trades>("$x"),
+        builder().pair_to::<Mentions, Trades>().scope(|inner| inner.pair::<Trades>("$x")),
+    ] {
+        let mut world = World::new();
+        built.build().unwrap().compile(&mut world).unwrap();
+        let trades = world.entity_of::<Trades>();
+        assert!(world.traits_of(trades).is_some_and(|traits| traits.names().contains(&"exclusive")));
+    }
+}
+
+#[test]
+fn a_builder_refuses_fields_that_no_text_can_name() {
+    for field in ["", "hp.", ".hp", "hp..now"] {
+        let error = PairExpr::builder().field::<Ship>(field, Comparator::Less, 3).build().unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ExprErrorKind::Rule, "the name of a field is empty"));
+        assert_eq!(error.range().start, 0);
+    }
+    let odd = PairExpr::builder().field::<Ship>("hit points.0", Comparator::Less, 3).build().unwrap();
+    assert_eq!(PairExpr::parse(odd.text()).unwrap(), odd);
 }

@@ -67,8 +67,8 @@ pub(crate) fn bind(expr: &PairExpr, mut context: BindContext<'_>) -> Result<Boun
         // Both are known by their names, whether or not an entity has them yet.
         world.register_component::<Prefab>();
         world.register_component::<Disabled>();
-        for given in &expr.types {
-            (given.register)(world).map_err(|error| {
+        for register in expr.types.iter().filter_map(|given| given.register) {
+            register(world).map_err(|error| {
                 let message = format!("the relation cannot be registered: {error}");
                 Diagnostic::rule(Span::NOWHERE, message).in_text(&expr.text)
             })?;

@@ -66,18 +66,18 @@ pub struct PairExprBuilder {
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct GivenType {
     pub(in crate::expr) of: TypeRef,
-    /// Makes a relation known to a world, with its traits.
-    pub(in crate::expr) register: fn(&mut World) -> Result<(), TraitsError>,
+    /// Makes a relation known to a world, with its traits. `None` if it was not given as one.
+    pub(in crate::expr) register: Option<fn(&mut World) -> Result<(), TraitsError>>,
 }
 
 impl GivenType {
     fn new<T: ?Sized + 'static>() -> Self {
         let of = TypeRef { id: TypeId::of::<T>(), name: type_name::<T>() };
-        Self { of, register: |_| Ok(()) }
+        Self { of, register: None }
     }
 
     fn relation<R: Relation>() -> Self {
-        Self { register: |world| world.register_relation::<R>().map(drop), ..Self::new::<R>() }
+        Self { register: Some(|world| world.register_relation::<R>().map(drop)), ..Self::new::<R>() }
     }
 }
 
@@ -388,8 +388,9 @@ impl PairExprBuilder {
     }
 
     fn add_type(&mut self, given: GivenType) {
-        if !self.types.iter().any(|known| known.of == given.of) {
-            self.types.push(given);
+        match self.types.iter_mut().find(|known| known.of == given.of) {
+            Some(known) => known.register = known.register.or(given.register),
+            None => self.types.push(given),
         }
     }
 
