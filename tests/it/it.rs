@@ -144,6 +144,7 @@ mod propagated;
 mod random_acts;
 mod reads;
 mod reflected;
+mod refused_children;
 mod removal_causes;
 mod removed_pairs;
 mod replacing;

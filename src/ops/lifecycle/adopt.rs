@@ -20,14 +20,14 @@ use crate::{
         },
         register::{
             cascade::Cascade,
-            entity::entity_of_type,
+            entity::{InternalEntity, entity_of_type},
             keys::RemovalCause,
             participant,
             relation::{RelationType, add_type_relation, check_values},
             report::{report, to_bevy},
             store::ensure_store,
             traits::apply_traits,
-            upkeep::await_target,
+            upkeep::{await_target, despawn_after},
             watch,
         },
     },
@@ -43,11 +43,14 @@ use bevy_ecs::{
     entity::{Entity, EntityHashSet},
     error::BevyError,
     event::EntityComponentsTrigger,
-    lifecycle::{DespawnEvent, DiscardEvent, InsertEvent},
+    lifecycle::{DespawnEvent, DiscardEvent, Insert, InsertEvent},
+    observer::{Observer, On},
     query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
+    system::Commands,
     world::{DeferredWorld, World},
 };
+use bevy_platform::sync::Weak;
 use core::marker::PhantomData;
 
 #[diagnostic::do_not_recommend]
@@ -381,7 +384,7 @@ fn resolve_invalid<C: Relationship>(
         // Without a store there are no pairs: it imports the components when it is made.
         return Ok(());
     }
-    world.entity_mut(source).remove::<C>();
+    remove_refused::<C>(world, source, target);
     let Some(store) = fetch::store(world) else { return Ok(()) };
     let Some(relation) = store.registry().of_type::<C>() else { return Ok(()) };
     let pair = attempted(world, store, StoredPair { source, relation, target });
@@ -452,9 +455,49 @@ fn refuse<C: Relationship>(
     error: InsertPairError,
 ) -> Result<(), BevyError> {
     if world.get::<C>(source).is_some_and(|component| component.get() == target) {
-        world.entity_mut(source).remove::<C>();
+        remove_refused::<C>(world, source, target);
     }
     Err(to_bevy(error))
+}
+
+/// Removes the component of a pair that is refused. If Bevy is about to write the list of the target's sources, as `replace_related`
+/// does after the components, the source is taken out of that list, too.
+fn remove_refused<C: Relationship>(world: &mut World, source: Entity, target: Entity) {
+    let is_listed = world
+        .get::<C::RelationshipTarget>(target)
+        .is_some_and(|sources| sources.iter().any(|listed| listed == source));
+    world.entity_mut(source).remove::<C>();
+    if !is_listed && world.entities().contains_spawned(target) {
+        let written = |on: On<Insert<C::RelationshipTarget>>, mut commands: Commands| {
+            commands.entity(on.observer()).try_despawn();
+            let target = on.entity;
+            commands.queue(move |world: &mut World| unlist_strangers::<C>(world, target));
+        };
+        let observer = world.spawn((Observer::new(written).with_entity(target), InternalEntity)).id();
+        // If there is no such list, it goes at the next maintenance.
+        despawn_after(world, Weak::new(), vec![observer]);
+    }
+}
+
+/// Takes the entities out of the list of a target's sources whose components do not say that they are sources of it.
+fn unlist_strangers<C: Relationship>(world: &mut World, target: Entity) {
+    // Elsewhere its methods would be taken for those of slices.
+    use bevy_ecs::relationship::RelationshipSourceCollection;
+
+    let Some(sources) = world.get::<C::RelationshipTarget>(target) else { return };
+    let is_source = |source| world.get::<C>(source).is_some_and(|component| component.get() == target);
+    let strangers: Vec<Entity> = sources.iter().filter(|&source| !is_source(source)).collect();
+    if strangers.is_empty() {
+        return;
+    }
+    let Some(mut sources) = world.get_mut::<C::RelationshipTarget>(target) else { return };
+    let collection = sources.collection_mut_risky();
+    for stranger in strangers {
+        collection.remove(stranger);
+    }
+    if collection.is_empty() {
+        world.entity_mut(target).remove::<C::RelationshipTarget>();
+    }
 }
 
 /// The component has another value for the same target.
