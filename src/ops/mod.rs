@@ -51,6 +51,7 @@ pub(crate) use mutate::{
     remove::{remove_batch, remove_by_id, remove_selected, remove_source, remove_tag, remove_typed, select},
     restore::{Restoration, Restored, WantedPairs, WantedSource, WantedValue},
     tag::insert_tag,
+    writer::arranged,
 };
 #[cfg(feature = "bevy_reflect")]
 pub(crate) use mutate::{

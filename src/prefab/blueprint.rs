@@ -3,7 +3,9 @@
 use super::rule::{CopyPlan, copied_to_parts};
 use crate::{
     fetch,
-    relation::{IS_A, IsA, Prefab},
+    id::RelationId,
+    relation::{IS_A, IsA, Prefab, RelationEntry},
+    store::PairStore,
     traverse::Hierarchy,
     world::WorldPairExt,
 };
@@ -54,6 +56,10 @@ pub(super) struct Blueprint {
     pub(super) root: Vec<ComponentId>,
     /// Those of what lies below it.
     pub(super) below: Vec<ComponentId>,
+    /// The components that are pairs with companions.
+    pub(super) with_companions: Vec<(RelationId, ComponentId)>,
+    /// The relations whose sources are in an order of the user.
+    pub(super) ordered: Vec<RelationId>,
     /// The traits of relations by which components are copied.
     traits_version: Option<u64>,
 }
@@ -95,8 +101,9 @@ impl Blueprint {
             }
         }
         let below = copied_to_parts(world, parts.iter().skip(1).map(|part| part.entity));
+        let (with_companions, ordered) = (with_companions(world), ordered(world));
         let traits_version = traits_version(world);
-        Self { parts, bases, in_advance, root, below, traits_version }
+        Self { parts, bases, in_advance, root, below, with_companions, ordered, traits_version }
     }
 
     pub(super) fn prefab(&self) -> Entity {
@@ -189,6 +196,23 @@ fn children(world: &World, entity: Entity) -> &[Entity] {
 
 fn archetype_of(world: &World, entity: Entity) -> Option<ArchetypeId> {
     Some(world.get_entity(entity).ok()?.archetype().id())
+}
+
+fn entries(world: &World) -> impl Iterator<Item = (RelationId, &RelationEntry)> {
+    let registry = fetch::store(world).map(PairStore::registry);
+    registry.into_iter().flat_map(|registry| registry.ids().map(|id| (id, registry.entry(id))))
+}
+
+/// The relationships of Bevy that insert companions.
+fn with_companions(world: &World) -> Vec<(RelationId, ComponentId)> {
+    let entries = entries(world).filter(|(_, entry)| !entry.with.is_empty());
+    entries.filter_map(|(id, entry)| Some((id, entry.adopted?.component))).collect()
+}
+
+/// The relations whose sources are in an order that the store keeps.
+fn ordered(world: &World) -> Vec<RelationId> {
+    let entries = entries(world).filter(|(_, entry)| entry.traits.is_ordered() && entry.adopted.is_none());
+    entries.map(|(id, _)| id).collect()
 }
 
 fn traits_version(world: &World) -> Option<u64> {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     fetch,
     id::{PairId, RelationId, StoredPair},
-    ops::{EndCheck, copy_pairs, has_key_of, insert_by_id, report, to_bevy},
+    ops::{EndCheck, arranged, copy_pairs, has_key_of, insert_by_id, report, to_bevy},
     relation::{EntityName, IS_A, IsA, OnInstantiate, Prefab, SLOT_OF},
     store::PairStore,
     world::WorldPairExt,
@@ -67,6 +67,7 @@ impl Copier {
         let lost = self.fill_copies(world, &copies, &mut map);
         self.copy_from_bases(world, &copies, &mut map);
         self.copy_pairs(world, &copies, &map);
+        self.order_sources(world, &copies, &map);
         world.flush();
         match lost {
             None => Ok(()),
@@ -109,8 +110,9 @@ impl Copier {
         copies: &[Entity],
         map: &mut EntityHashMap<Entity>,
     ) -> Option<Entity> {
+        let companions = &self.blueprint.with_companions;
         for (copied, cloner) in self.blueprint.in_advance.iter().zip(&mut self.in_advance) {
-            copied.copy(world, cloner, copies, map);
+            copied.copy(world, (cloner, companions), copies, map);
         }
         let mut lost = None;
         for (number, (part, &copy)) in self.blueprint.parts.iter().zip(copies).enumerate() {
@@ -120,8 +122,10 @@ impl Copier {
                 (false, _) => {}
                 (true, false) => lost = lost.or(Some(part.entity)),
                 (true, true) => {
-                    let cloner = if number == 0 { &mut self.root } else { &mut self.below };
-                    cloner.clone_entity_mapped(world, part.entity, map);
+                    let Blueprint { root, below, .. } = &self.blueprint;
+                    let (cloner, components) =
+                        if number == 0 { (&mut self.root, root) } else { (&mut self.below, below) };
+                    copy_components(world, (cloner, components, companions), (part.entity, copy), map);
                 }
             }
         }
@@ -130,8 +134,9 @@ impl Copier {
 
     /// Gives the copies what the bases of the parts have and the parts do not.
     fn copy_from_bases(&mut self, world: &mut World, copies: &[Entity], map: &mut EntityHashMap<Entity>) {
+        let companions = &self.blueprint.with_companions;
         for (base, cloner) in self.blueprint.bases.iter().zip(&mut self.bases) {
-            base.copied.copy(world, cloner, copies, map);
+            base.copied.copy(world, (cloner, companions), copies, map);
         }
     }
 
@@ -158,6 +163,25 @@ impl Copier {
         while let Some(number) = self.next_participant(world, next) {
             next = number + 1;
             self.insert_slot(world, number, copies, map);
+        }
+    }
+
+    /// Puts the sources of each copy into the order of the sources that the part has.
+    fn order_sources(&self, world: &mut World, copies: &[Entity], map: &EntityHashMap<Entity>) {
+        for &relation in &self.blueprint.ordered {
+            for (part, &copy) in self.blueprint.parts.iter().zip(copies) {
+                // Observers may have removed the relation.
+                let Some(store) = fetch::store(world) else { return };
+                let Some(entry) = store.registry().get(relation) else { break };
+                let index = store.relation(relation);
+                let order = index.sources(part.entity).filter_map(|source| map.get(&source).copied());
+                let order: Vec<Entity> = order.collect();
+                if let Some(order) = arranged(index.sources(copy), &order)
+                    && let Err(error) = world.order_sources_by_id(entry.entity, copy, &order)
+                {
+                    report(world.commands(), to_bevy(error));
+                }
+            }
         }
     }
 
@@ -196,7 +220,7 @@ impl Copied {
     fn copy(
         &self,
         world: &mut World,
-        cloner: &mut EntityCloner,
+        (cloner, companions): (&mut EntityCloner, &[(RelationId, ComponentId)]),
         copies: &[Entity],
         map: &mut EntityHashMap<Entity>,
     ) {
@@ -205,12 +229,45 @@ impl Copied {
         if [entity, copy].iter().all(|&end| is_alive(world, end)) {
             // It may be a part as well.
             let own = map.insert(entity, copy);
-            cloner.clone_entity_mapped(world, entity, map);
+            copy_components(world, (cloner, &self.components, companions), (entity, copy), map);
             match own {
                 Some(own) => map.insert(entity, own),
                 None => map.remove(&entity),
             };
         }
+    }
+}
+
+/// Copies components of a part. Those that are pairs with companions are left out if these would replace pairs of the copy; companions
+/// are copied with the other pairs of the part.
+fn copy_components(
+    world: &mut World,
+    (cloner, components, with_companions): (&mut EntityCloner, &[ComponentId], &[(RelationId, ComponentId)]),
+    (part, copy): (Entity, Entity),
+    map: &mut EntityHashMap<Entity>,
+) {
+    let mut left_out: SmallVec<[ComponentId; 1]> = SmallVec::new();
+    for &(relation, component) in with_companions {
+        let Some(store) = fetch::store_mut(world) else { break };
+        let Some(target) = store.relation(relation).first_target(part) else { continue };
+        let to = map.get(&target).copied().unwrap_or(target);
+        if has_or_replaces(store, relation, (part, target), (copy, to)) {
+            left_out.push(component);
+        } else {
+            store.note_copying(StoredPair { source: copy, relation, target: to });
+        }
+    }
+    if left_out.is_empty() {
+        cloner.clone_entity_mapped(world, part, map);
+    } else {
+        let kept = components.iter().copied().filter(|component| !left_out.contains(component));
+        let kept: Vec<ComponentId> = kept.collect();
+        self::cloner(world, &kept).clone_entity_mapped(world, part, map);
+    }
+    if !with_companions.is_empty()
+        && let Some(store) = fetch::store_mut(world)
+    {
+        store.end_copying(copy);
     }
 }
 
@@ -246,29 +303,38 @@ fn copied_target(
     let is_overridden = || match relation {
         None => store.tags().has(copy, to),
         Some(relation) => {
-            has_or_replaces(store, relation, copy, to)
+            has_or_replaces(store, relation, (part, target), (copy, to))
                 || has_key_of(world, store, StoredPair { source: part, relation, target }, copy)
         }
     };
     (is_copied && !is_overridden()).then_some(to)
 }
 
-/// Whether an entity has a pair already, or one would be replaced: by the pair, its mirror, or what they have as companions.
+/// Whether an entity has the copy of a pair already, or one would be replaced: by the copy, its mirror, or what they have as companions.
+/// Companions that the original has lost do not count. Given are source and target of the original, and of the copy.
 ///
 /// # Complexity
 /// O(companions²).
-fn has_or_replaces(store: &PairStore, relation: RelationId, copy: Entity, to: Entity) -> bool {
+fn has_or_replaces(
+    store: &PairStore,
+    relation: RelationId,
+    (part, target): (Entity, Entity),
+    (copy, to): (Entity, Entity),
+) -> bool {
     if store.relation(relation).has(copy, to) {
         return true;
     }
     let first = StoredPair { source: copy, relation, target: to };
+    let is_lost = |pair: StoredPair| {
+        pair.source == copy && pair.target == to && !store.relation(pair.relation).has(part, target)
+    };
     let mut pairs: SmallVec<[StoredPair; 4]> = SmallVec::from_slice(&[first]);
     let mut next = 0;
     while let Some(&pair) = pairs.get(next) {
         next += 1;
         let StoredPair { source, relation, target } = pair;
         let (entry, index) = (store.registry().entry(relation), store.relation(relation));
-        if index.has(source, target) {
+        if index.has(source, target) || is_lost(pair) {
             continue;
         }
         if index.is_exclusive() && index.has_any(source) {

@@ -19,7 +19,8 @@
 //!
 //! - *Pairs and tags*, by the rule of their relation or tag. A target inside of the prefab becomes the copy of that
 //!   target. A pair is not copied if it, its mirror or its companion would replace a pair that the instance has: of an
-//!   exclusive relation, or with the same key.
+//!   exclusive relation, or with the same key. A companion (`with`) that the prefab has lost is not inserted again. Sources of a
+//!   part are in the order that they have in the prefab, if the relation is `ordered`.
 //! - *Children*, recursively and in order: copies of the children that the prefab has at that moment, with their names.
 //!   They have no pair of `IsA` with the originals, and therefore get copies of shared components as well. A child of
 //!   the prefab that is itself an instance of another prefab becomes an instance of that prefab in the copy. An

@@ -111,6 +111,8 @@ pub(crate) struct PairStore {
     targets_refuse: bool,
     /// See [`set_writing`](Self::set_writing).
     writing: Option<ComponentWrite>,
+    /// See [`note_copying`](Self::note_copying).
+    copying: SmallVec<[StoredPair; 1]>,
     /// The columns with values that were removed and are still to be dropped.
     removed: SmallVec<[ColumnRef; 1]>,
     /// They are not to be dropped yet.
@@ -393,9 +395,19 @@ impl PairStore {
         self.writing.is_some_and(|write| write.replaced && write.pair.source == source)
     }
 
-    /// Whether the component of a new pair is being written by a plan, which has the companions of the pair, too.
+    /// Notes that the component of a pair is about to be copied: companions that there are to be are copied by themselves.
+    pub(crate) fn note_copying(&mut self, pair: StoredPair) {
+        self.copying.push(pair);
+    }
+
+    /// The components of the copy are there.
+    pub(crate) fn end_copying(&mut self, copy: Entity) {
+        self.copying.retain(|pair| pair.source != copy);
+    }
+
+    /// Whether the component of a new pair is being written by a plan, which has the companions of the pair, too; or is a copy.
     pub(crate) fn is_planned(&self, pair: StoredPair) -> bool {
-        self.writing == Some(ComponentWrite { pair, replaced: false })
+        self.writing == Some(ComponentWrite { pair, replaced: false }) || self.copying.contains(&pair)
     }
 
     /// The number of rows that pairs may name in the column of a type.

@@ -25,6 +25,7 @@ mod constraint_checks;
 mod constraint_commands;
 mod constraint_meanwhile;
 mod constraint_model;
+mod copied_companions;
 mod debug_drawing;
 mod deep_moves;
 mod default_observers;

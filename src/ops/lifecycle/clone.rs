@@ -10,8 +10,9 @@ use crate::{
             event::Removal,
             insert,
             operation::Operation,
+            plan::Companions,
             remove,
-            tag::insert_tag,
+            tag::insert_tag_with,
             value::{GivenValue, ValueType},
         },
         register::report::{report, to_bevy},
@@ -87,7 +88,8 @@ impl PlannedCopy {
         // Observers of the components may have despawned it.
         if world.entities().contains_spawned(clone)
             && let Some(relation) = find(world, relation)
-            && let Err(error) = copy_one(world, relation, (original, of), (clone, target), &incomplete)
+            && let Err(error) =
+                copy_one(world, relation, (original, of), (clone, target), &incomplete, Companions::All)
         {
             report(world.commands(), error);
         }
@@ -201,7 +203,9 @@ fn retarget_to_clone(world: &mut World, target: Entity, clone: Entity, unmapped:
         None => remove::remove_tag(world, StoredTag { source, tag: target }, Removal::REPLACED),
     };
     // It was not copied, or an observer has removed it.
-    if was_there && let Err(error) = copy_one(world, relation, (original, target), (source, clone), &[clone])
+    if was_there
+        && let Err(error) =
+            copy_one(world, relation, (original, target), (source, clone), &[clone], Companions::All)
     {
         report(world.commands(), error);
     }
@@ -223,7 +227,8 @@ fn to_copy(world: &World, original: Entity) -> Vec<(Option<Entity>, Entity)> {
 }
 
 /// Copies pairs and tags of an entity to another one, which has its components already. `choose` gets the relation,
-/// `None` for a tag, and the target, and returns the target of the copy. What is refused is reported.
+/// `None` for a tag, and the target, and returns the target of the copy. What is refused is reported. Companions are
+/// copied if they are chosen themselves; what stays the target gets those of the other direction.
 pub(crate) fn copy_pairs(
     world: &mut World,
     original: Entity,
@@ -248,7 +253,8 @@ pub(crate) fn copy_pairs(
         if are_alive.contains(&false) {
             continue;
         }
-        if let Err(error) = copy_one(world, relation, (original, target), (clone, to), &[]) {
+        let companions = if to == target { Companions::OfMirror } else { Companions::None };
+        if let Err(error) = copy_one(world, relation, (original, target), (clone, to), &[], companions) {
             report(world.commands(), error);
         }
     }
@@ -290,6 +296,7 @@ fn copy_one(
     from: (Entity, Entity),
     to: (Entity, Entity),
     incomplete: &[Entity],
+    companions: Companions,
 ) -> Result {
     let has = |store: &PairStore| match relation {
         Some(relation) => store.relation(relation).has(from.0, from.1),
@@ -300,15 +307,24 @@ fn copy_one(
         return Ok(());
     }
     match relation {
-        None => insert_tag(world, StoredTag { source: to.0, tag: to.1 }).map_err(to_bevy),
+        None => {
+            let tag = StoredTag { source: to.0, tag: to.1 };
+            insert_tag_with(world, tag, companions == Companions::All).map_err(to_bevy)
+        }
         Some(relation) => {
             let [from, to] = [from, to].map(|(source, target)| StoredPair { source, relation, target });
-            copy_pair(world, from, to, incomplete)
+            copy_pair(world, from, to, incomplete, companions)
         }
     }
 }
 
-fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[Entity]) -> Result {
+fn copy_pair(
+    world: &mut World,
+    from: StoredPair,
+    to: StoredPair,
+    incomplete: &[Entity],
+    companions: Companions,
+) -> Result {
     if to.relation == IS_A {
         return insert::insert_bare_base(world, to.source, to.target).map_err(to_bevy);
     }
@@ -331,5 +347,5 @@ fn copy_pair(world: &mut World, from: StoredPair, to: StoredPair, incomplete: &[
     // What a command is still to complete is so on the clone, too.
     let unchecked = store.unchecked(from).map(|unchecked| unchecked.place);
     let ends = unchecked.map_or(EndCheck::Except(incomplete), EndCheck::Later);
-    insert::insert_for_clone(world, to, given.as_mut(), ends).map_err(to_bevy)
+    insert::insert_copy(world, to, given.as_mut(), ends, companions).map_err(to_bevy)
 }

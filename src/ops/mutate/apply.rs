@@ -235,7 +235,12 @@ impl Drop for Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{ends::EndCheck, insert::insert_typed, plan::plan, value::ValueType},
+        super::{
+            ends::EndCheck,
+            insert::insert_typed,
+            plan::{Companions, plan},
+            value::ValueType,
+        },
         *,
     };
     use crate::{
@@ -268,7 +273,7 @@ mod tests {
         let value_type = ValueType::of::<Carries>();
         let mut given = GivenValue { value_type, value: Value::Slot(&mut slot) };
         let store = fetch::store(&world).unwrap();
-        let plan = plan(&world, store, pair, Some(value_type), EndCheck::Now).unwrap();
+        let plan = plan(&world, store, pair, Some(value_type), EndCheck::Now, Companions::All).unwrap();
         assert_eq!((plan.removals.len(), plan.insertions.len(), plan.unmarked.len()), (1, 1, 0));
         lose(&mut world);
         let error = apply(&mut world, pair, plan, Some(&mut given)).unwrap_err();

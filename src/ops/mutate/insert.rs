@@ -8,7 +8,7 @@ use super::{
     given::try_insert_given,
     keyed::{free_keys, is_key_taken},
     observed::{insert_observed, insert_observed_value},
-    plan::{make_values, plan},
+    plan::{Companions, make_values, plan},
     ready::{mark_ends, plan_until_it_holds},
     tag,
     value::GivenValue,
@@ -310,23 +310,23 @@ pub(crate) fn insert_bare_base(
     insert(world, pair, None, EndCheck::Now)
 }
 
-/// [`insert`] for clones that have not got their components yet.
+/// [`insert`] for copies, which may not have got their components yet. Companions that are not to come along are copied by themselves.
 ///
 /// # Errors
 /// As for [`insert`].
-pub(in crate::ops) fn insert_for_clone(
+pub(in crate::ops) fn insert_copy(
     world: &mut World,
     pair: StoredPair,
     given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
+    companions: Companions,
 ) -> Result<(), InsertPairError> {
-    // Companions may have constraints, too.
-    let may_be_constrained = |store: &PairStore| {
+    let takes_plan = |store: &PairStore| {
         let entry = store.registry().entry(pair.relation);
         !entry.constraints.is_empty() || !entry.with.is_empty()
     };
-    match fetch::store(world).is_some_and(may_be_constrained) {
-        true => insert_by_plan(world, pair, given, ends),
+    match fetch::store(world).is_some_and(takes_plan) {
+        true => insert_by_plan_with(world, pair, given, ends, companions),
         false => insert(world, pair, given, ends),
     }
 }
@@ -435,12 +435,23 @@ fn insert_by_rules(world: &mut World, pair: StoredPair, ends: EndCheck<'_>) -> R
 fn insert_by_plan(
     world: &mut World,
     pair: StoredPair,
-    mut given: Option<&mut GivenValue<'_>>,
+    given: Option<&mut GivenValue<'_>>,
     ends: EndCheck<'_>,
 ) -> Result<(), InsertPairError> {
+    insert_by_plan_with(world, pair, given, ends, Companions::All)
+}
+
+fn insert_by_plan_with(
+    world: &mut World,
+    pair: StoredPair,
+    mut given: Option<&mut GivenValue<'_>>,
+    ends: EndCheck<'_>,
+    companions: Companions,
+) -> Result<(), InsertPairError> {
     let value_type = given.as_deref().map(|given| given.value_type);
-    let mut plan =
-        plan_until_it_holds(world, pair, |world, store| plan(world, store, pair, value_type, ends))?;
+    let mut plan = plan_until_it_holds(world, pair, |world, store| {
+        plan(world, store, pair, value_type, ends, companions)
+    })?;
     let store = fetch::store(world).ok_or_else(|| store_removed(world, pair.source, pair.target))?;
     make_values(world, store, &mut plan, given.as_deref_mut())?;
     if plan.has_keys {

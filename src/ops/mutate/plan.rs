@@ -88,6 +88,15 @@ impl InsertPlan {
     }
 }
 
+/// Which companions come with the pair of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops) enum Companions {
+    All,
+    /// Those of the other direction of a symmetric pair.
+    OfMirror,
+    None,
+}
+
 /// The pairs that a plan has met.
 #[derive(Default)]
 struct PlannedPairs {
@@ -124,6 +133,7 @@ struct Planner<'a> {
     ends: EndCheck<'a>,
     /// See [`plan_whole`].
     whole: Option<&'a [RelationId]>,
+    companions: Companions,
     plan: InsertPlan,
     met: PlannedPairs,
     /// Pairs that give way.
@@ -145,9 +155,11 @@ pub(crate) fn plan(
     pair: StoredPair,
     given: Option<ValueType>,
     ends: EndCheck<'_>,
+    companions: Companions,
 ) -> Result<InsertPlan, InsertPairError> {
     let mut planner = Planner::new(world, store, ends);
     planner.given = given;
+    planner.companions = companions;
     planner.add(pair, true)?;
     planner.finish()
 }
@@ -254,6 +266,7 @@ impl<'a> Planner<'a> {
             given: None,
             ends,
             whole: None,
+            companions: Companions::All,
             plan: InsertPlan::default(),
             met: PlannedPairs::default(),
             gone: PlannedPairs::default(),
@@ -306,10 +319,11 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let insertion = Insertion { pair, value, column, replaced: there };
+        let has_companions = !there && (!first || self.companions == Companions::All);
         let entry = self.store.registry().entry(pair.relation);
         if let Some(adopted) = entry.adopted {
             self.plan.adopted.push((insertion, adopted));
-            if !there {
+            if has_companions {
                 self.add_companions(pair);
             }
             return Ok(());
@@ -322,7 +336,7 @@ impl<'a> Planner<'a> {
         if let Some(mirror) = self.store.mirror_of(pair) {
             self.add_mirror(mirror, column, there);
         }
-        if !there {
+        if has_companions {
             self.add_companions(pair);
         }
         Ok(())
@@ -474,7 +488,7 @@ impl<'a> Planner<'a> {
             column,
             replaced: there,
         });
-        if !there {
+        if !there && self.companions != Companions::None {
             self.add_companions(mirror);
         }
     }

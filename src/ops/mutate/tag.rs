@@ -36,12 +36,24 @@ struct TagPlan {
 /// # Errors
 /// If an end, or a companion, is dead; then nothing has changed.
 pub(crate) fn insert_tag(world: &mut World, tag: StoredTag) -> Result<(), InsertPairError> {
+    insert_tag_with(world, tag, true)
+}
+
+/// [`insert_tag`], with companions or without.
+///
+/// # Errors
+/// As for [`insert_tag`].
+pub(in crate::ops) fn insert_tag_with(
+    world: &mut World,
+    tag: StoredTag,
+    has_companions: bool,
+) -> Result<(), InsertPairError> {
     watch::restore_if_lost(world);
     ensure_store(world);
     ensure_entity(world);
     for _ in 0..=MAX_ROUNDS {
         let store = fetch::store(world).ok_or_else(|| store_removed(world, tag.source, tag.tag))?;
-        let plan = plan(world, store, tag)?;
+        let plan = plan(world, store, tag, has_companions)?;
         if plan.unmarked.is_empty() {
             write(world, tag.source, &plan.tags);
             return Ok(());
@@ -92,7 +104,12 @@ fn dead(world: &World, store: &PairStore, tag: StoredTag, dead: PairRole) -> Ins
 
 /// # Errors
 /// If an entity that it names is dead.
-fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, InsertPairError> {
+fn plan(
+    world: &World,
+    store: &PairStore,
+    first: StoredTag,
+    has_companions: bool,
+) -> Result<TagPlan, InsertPairError> {
     let source = first.source;
     let mut plan = TagPlan::default();
     let mut met = HashSet::new();
@@ -113,7 +130,7 @@ fn plan(world: &World, store: &PairStore, first: StoredTag) -> Result<TagPlan, I
         }
         plan.tags.push(tag);
         let with = store.registry().of_entity(tag).map(|id| &store.registry().entry(id).with);
-        for &with in with.into_iter().flatten() {
+        for &with in with.filter(|_| has_companions).into_iter().flatten() {
             let companion = store.registry().entry(with).entity;
             // What has companions may be the companion of several.
             if met.insert(companion) {

@@ -379,7 +379,7 @@ impl<'s> PairWriter<'s> {
 
 /// A list with those of its entities that `order` names in that order; the others stay where they are. `None` if that
 /// is how they are.
-pub(in crate::ops) fn arranged(list: impl Iterator<Item = Entity>, order: &[Entity]) -> Option<Vec<Entity>> {
+pub(crate) fn arranged(list: impl Iterator<Item = Entity>, order: &[Entity]) -> Option<Vec<Entity>> {
     let list: Vec<Entity> = list.collect();
     let there: EntityHashSet = list.iter().copied().collect();
     let named: EntityHashSet = order.iter().copied().collect();
