@@ -5,6 +5,8 @@
 //! exists.
 
 mod builtin;
+#[cfg(feature = "serialize")]
+mod collection;
 mod column;
 mod constraint;
 mod data;
@@ -32,6 +34,8 @@ pub use storage::{RelationStorage, TooManyArchetypes};
 pub use text::ParseTraitsError;
 pub use traits::RelationTraits;
 
+#[cfg(feature = "serialize")]
+pub(crate) use collection::read_collection;
 pub(crate) use column::{ColumnRef, ErasedColumn, Value, if_fields};
 pub(crate) use constraint::{InsertMade, MakeDefault, PairEnd, ResolvedConstraint};
 pub(crate) use data::BoxedValue;

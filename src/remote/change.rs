@@ -11,7 +11,7 @@ use crate::{
     fetch,
     id::{PairId, Slot},
     ops::{despawn_unused_type_entity, unregister_relation},
-    relation::ReflectedData,
+    relation::{ReflectedData, read_collection},
     store::PairStore,
     world::{WorldPairExt, WorldReflectPairExt, reflected_column},
 };
@@ -184,11 +184,11 @@ impl ReflectDeserializerProcessor for NamedEntities<'_> {
     fn try_deserialize<'de, D: Deserializer<'de>>(
         &mut self,
         registration: &TypeRegistration,
-        _: &TypeRegistry,
+        types: &TypeRegistry,
         deserializer: D,
     ) -> Result<Result<Box<dyn PartialReflect>, D>, D::Error> {
         if registration.type_id() != TypeId::of::<Entity>() {
-            return Ok(Err(deserializer));
+            return read_collection(registration, types, self, deserializer);
         }
         let text = EntityText::deserialize(deserializer)?;
         match NamedElement::find(self.0, text.as_str(), None) {

@@ -157,6 +157,7 @@ mod search;
 mod shares;
 mod smoke;
 mod snapshots;
+mod snapshots_collections;
 mod snapshots_empty;
 mod snapshots_filters;
 mod snapshots_missing;

@@ -1,6 +1,7 @@
 //! Reading saves.
 
 use super::saved::{FORMAT, SavedPair, SavedPairs, SavedRelation};
+use crate::relation::read_collection;
 use alloc::{
     boxed::Box,
     format,
@@ -444,11 +445,11 @@ impl ReflectDeserializerProcessor for Numbers {
     fn try_deserialize<'de, D: Deserializer<'de>>(
         &mut self,
         registration: &TypeRegistration,
-        _: &TypeRegistry,
+        types: &TypeRegistry,
         deserializer: D,
     ) -> Result<Result<Box<dyn PartialReflect>, D>, D::Error> {
         if registration.type_id() != TypeId::of::<Entity>() {
-            return Ok(Err(deserializer));
+            return read_collection(registration, types, self, deserializer);
         }
         let number = u32::deserialize(deserializer)?;
         let entity = Entity::from_raw_u32(number);

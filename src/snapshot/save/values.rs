@@ -18,9 +18,15 @@ use core::any::{Any, TypeId};
 /// A copy of a value by reflection. `None` if its type is not registered.
 pub(super) fn reflected(types: &TypeRegistry, value: &dyn Any) -> Option<Box<dyn PartialReflect>> {
     let value = reflected_value(types, value)?;
-    match value.reflect_clone() {
-        Ok(copy) => Some(copy.into_partial_reflect()),
-        Err(_) => value.to_dynamic().ok(),
+    if let Ok(copy) = value.reflect_clone() {
+        return Some(copy.into_partial_reflect());
+    }
+    // A dynamic map panics if reflection has no hash of a key.
+    let info = value.get_represented_type_info();
+    let from_reflect = info.and_then(|info| types.get_type_data::<ReflectFromReflect>(info.type_id()));
+    match from_reflect.and_then(|from_reflect| from_reflect.from_reflect(value)) {
+        Some(copy) => Some(copy.into_partial_reflect()),
+        None => value.to_dynamic().ok(),
     }
 }
 
