@@ -6,7 +6,7 @@ use crate::{
     relation::{TraitsError, UpdateMirror},
     store::PairStore,
 };
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 use bevy_ecs::{
     component::{Component, ComponentId, Immutable},
     entity::Entity,
@@ -92,7 +92,8 @@ impl MirrorKind {
 pub(super) trait MirrorValue: Any + Send + Sync {
     fn clone_boxed(&self) -> Box<dyn MirrorValue>;
 
-    /// [`MirrorComponent::is_same`]; false for another type.
+    /// [`MirrorComponent::is_same`]; false for another type. Values that cannot be compared, such as a NaN, are the same if reflection
+    /// writes them alike.
     fn is_same_as(&self, other: &dyn MirrorValue) -> bool;
 
     /// See [`MirrorComponent::set_pairs`].
@@ -105,7 +106,9 @@ impl<C: MirrorComponent> MirrorValue for C {
     }
 
     fn is_same_as(&self, other: &dyn MirrorValue) -> bool {
-        (other as &dyn Any).downcast_ref().is_some_and(|other| self.is_same(other))
+        let written = |component: &C| format!("{:?}", component.as_partial_reflect());
+        let other = (other as &dyn Any).downcast_ref::<C>();
+        other.is_some_and(|other| self.is_same(other) || written(self) == written(other))
     }
 
     fn apply(&self, world: &mut World, source: Entity, errors: &mut Errors) {

@@ -182,6 +182,32 @@ fn what_a_scene_brings_may_wait_for_the_rest_of_it() {
 }
 
 #[test]
+fn values_that_are_not_equal_to_themselves_do_not_keep_the_rest_from_being_tried_again() {
+    #[derive(Relation, Reflect, Clone, PartialEq, Debug)]
+    #[relation(target(Dock))]
+    struct Waits(f32);
+
+    let mut world = world_that_records_errors();
+    world.mirror_pairs::<Waits>().unwrap();
+    let [ship, first, second] = spawn(&mut world);
+    world.entity_mut(first).insert(Dock);
+    world.insert_pair(ship, Waits(f32::NAN), first).unwrap();
+    insert_skipping(&mut world, ship, [(Waits(f32::NAN), first), (Waits(1.0), second)].into_iter().collect());
+    world.entity_mut(second).insert(Dock);
+    world.maintain_pairs();
+    assert_eq!(take_reported_errors(), [""; 0]);
+    assert!(world.pairs::<Waits>().targets(ship).eq([first, second]));
+
+    // The pairs that the entity gets meanwhile stay, as for other values.
+    insert_skipping(&mut world, ship, [(Waits(f32::NAN), ship)].into_iter().collect());
+    world.remove_pair::<Waits>(ship, second);
+    world.entity_mut(ship).insert(Dock);
+    world.maintain_pairs();
+    assert!(world.pairs::<Waits>().targets(ship).eq([first]));
+    assert_eq!(take_reported_errors().len(), 1);
+}
+
+#[test]
 fn what_is_not_possible_in_the_end_is_reported_once() {
     let mut world = world_that_records_errors();
     world.mirror_pairs::<LandsOn>().unwrap();
