@@ -60,12 +60,15 @@
 //! # When pairs are inserted
 //!
 //! After all components of their source, and before the entities of its lists (`Children [..]`) are spawned. A pair
-//! that is refused is reported to Bevy's error handler, with the place of the `bsn!`; the rest of the scene is spawned.
+//! that is refused is reported to Bevy's error handler; the rest of the scene is spawned. The report of a [`pair`] has its
+//! place in the source code, that of [`SourcesOf`] the entities alone.
 //! Whether the ends have the components that the relation [requires](crate::RelationTraits::source) is checked later,
 //! as for commands, since the target may be spawned later: see
 //! [`check_constraints`](crate::WorldPairExt::check_constraints).
 //!
 //! For a `#Name` that no entity of the `bsn!` has, Bevy spawns an entity without components.
+//!
+//! An instance of a [prefab](crate::prefab) gets what the prefab has when the pair is inserted: it must come after the prefab.
 //!
 //! # Files
 //!
