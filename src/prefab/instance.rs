@@ -246,6 +246,12 @@ fn copy_components(
     (part, copy): (Entity, Entity),
     map: &mut EntityHashMap<Entity>,
 ) {
+    if with_companions.is_empty() {
+        cloner.clone_entity_mapped(world, part, map);
+        return;
+    }
+    let copying = Copying { world, copy };
+    let world = &mut *copying.world;
     let mut left_out: SmallVec<[ComponentId; 1]> = SmallVec::new();
     for &(relation, component) in with_companions {
         let Some(store) = fetch::store_mut(world) else { break };
@@ -264,10 +270,19 @@ fn copy_components(
         let kept: Vec<ComponentId> = kept.collect();
         self::cloner(world, &kept).clone_entity_mapped(world, part, map);
     }
-    if !with_companions.is_empty()
-        && let Some(store) = fetch::store_mut(world)
-    {
-        store.end_copying(copy);
+}
+
+/// The components of a copy are being copied. Ends also if an observer panics.
+struct Copying<'w> {
+    world: &'w mut World,
+    copy: Entity,
+}
+
+impl Drop for Copying<'_> {
+    fn drop(&mut self) {
+        if let Some(store) = fetch::store_mut(self.world) {
+            store.end_copying(self.copy);
+        }
     }
 }
 

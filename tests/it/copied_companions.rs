@@ -1,6 +1,6 @@
 //! Companions (`with`) of pairs, components and tags that instances of a prefab get: those that the prefab has, and no others.
 
-use crate::common::{spawn, take_reported_errors, world_that_records_errors};
+use crate::common::{panic_message, spawn, take_reported_errors, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_relations::{prefab::Prefab, prelude::*};
 
@@ -100,6 +100,23 @@ fn a_component_whose_companion_would_replace_a_pair_of_the_instance_is_not_copie
     world.entity_mut(variant).remove::<GuestOf>();
     let own = world.spawn((Pair(LivesIn(3), cabin), Pair(IsA, variant))).id();
     assert!(home(&world, own) == Some((cabin, 3)) && !world.entity(own).contains::<GuestOf>());
+    check(&world);
+}
+
+/// What was noted for the copy does not outlive an observer that panics: the companion comes with the next pair.
+#[test]
+fn an_observer_that_panics_while_components_are_copied_keeps_no_companion_away() {
+    let mut world = world_that_records_errors();
+    world.adopt_relationship_with::<GuestOf>(GuestOf::traits().with::<LivesIn>()).unwrap();
+    let [hotel, copy] = spawn(&mut world);
+    let prefab = world.spawn((Prefab, GuestOf(hotel))).id();
+    let observer = world.add_observer(|_: On<Insert<GuestOf>>| panic!("no guests")).id();
+    assert!(panic_message(|| world.insert_pair(copy, IsA, prefab)).is_some());
+    world.despawn(observer);
+    world.entity_mut(copy).remove::<GuestOf>();
+    world.remove_pairs::<LivesIn>(copy);
+    world.entity_mut(copy).insert(GuestOf(hotel));
+    assert_eq!(home(&world, copy), Some((hotel, 0)));
     check(&world);
 }
 
