@@ -471,7 +471,7 @@ fn remove_refused<C: Relationship>(world: &mut World, source: Entity, target: En
         let written = |on: On<Insert<C::RelationshipTarget>>, mut commands: Commands| {
             commands.entity(on.observer()).try_despawn();
             let target = on.entity;
-            commands.queue(move |world: &mut World| unlist_strangers::<C>(world, target));
+            commands.queue(move |world: &mut World| remove_misplaced::<C>(world, target));
         };
         let observer = world.spawn((Observer::new(written).with_entity(target), InternalEntity)).id();
         // If there is no such list, it goes at the next maintenance.
@@ -479,21 +479,21 @@ fn remove_refused<C: Relationship>(world: &mut World, source: Entity, target: En
     }
 }
 
-/// Takes the entities out of the list of a target's sources whose components do not say that they are sources of it.
-fn unlist_strangers<C: Relationship>(world: &mut World, target: Entity) {
+/// Removes the entities from the list of a target's sources that are not sources of it by their components.
+fn remove_misplaced<C: Relationship>(world: &mut World, target: Entity) {
     // Elsewhere its methods would be taken for those of slices.
     use bevy_ecs::relationship::RelationshipSourceCollection;
 
     let Some(sources) = world.get::<C::RelationshipTarget>(target) else { return };
     let is_source = |source| world.get::<C>(source).is_some_and(|component| component.get() == target);
-    let strangers: Vec<Entity> = sources.iter().filter(|&source| !is_source(source)).collect();
-    if strangers.is_empty() {
+    let misplaced: Vec<Entity> = sources.iter().filter(|&source| !is_source(source)).collect();
+    if misplaced.is_empty() {
         return;
     }
     let Some(mut sources) = world.get_mut::<C::RelationshipTarget>(target) else { return };
     let collection = sources.collection_mut_risky();
-    for stranger in strangers {
-        collection.remove(stranger);
+    for source in misplaced {
+        collection.remove(source);
     }
     if collection.is_empty() {
         world.entity_mut(target).remove::<C::RelationshipTarget>();

@@ -310,7 +310,7 @@ pub(crate) fn insert_bare_base(
     insert(world, pair, None, EndCheck::Now)
 }
 
-/// [`insert`] for copies, which may not have got their components yet. Companions that are not to come along are copied by themselves.
+/// [`insert`] for copies, which may not have got their components yet. Companions that are left out are copied on their own.
 ///
 /// # Errors
 /// As for [`insert`].
