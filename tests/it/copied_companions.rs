@@ -1,6 +1,6 @@
 //! Companions (`with`) of pairs, components and tags that instances of a prefab get: those that the prefab has, and no others.
 
-use crate::common::{panic_message, spawn, take_reported_errors, world_that_records_errors};
+use crate::common::{panic_message, spawn, take_reported_errors, unpaid::CrewOf, world_that_records_errors};
 use bevy_ecs::prelude::*;
 use bevy_relations::{prefab::Prefab, prelude::*};
 
@@ -11,14 +11,6 @@ struct LivesIn(u32);
 #[derive(Relation)]
 #[relation(with = LivesIn)]
 struct WorksIn;
-
-#[derive(Component, Clone)]
-#[relationship(relationship_target = Guests)]
-struct GuestOf(Entity);
-
-#[derive(Component)]
-#[relationship_target(relationship = GuestOf)]
-struct Guests(Vec<Entity>);
 
 fn home(world: &World, entity: Entity) -> Option<(Entity, u32)> {
     let homes = world.pairs::<LivesIn>();
@@ -40,7 +32,7 @@ fn worlds() -> [World; 2] {
             world.register_relation::<LivesIn>().unwrap();
         }
         world.register_relation::<WorksIn>().unwrap();
-        world.adopt_relationship_with::<GuestOf>(GuestOf::traits().with::<LivesIn>()).unwrap();
+        world.adopt_relationship_with::<CrewOf>(CrewOf::traits().with::<LivesIn>()).unwrap();
         world
     })
 }
@@ -52,11 +44,11 @@ fn an_instance_has_the_companions_of_the_prefab() {
         for is_component in [false, true] {
             let prefab = match is_component {
                 false => world.spawn((Prefab, pairs![(WorksIn, oslo)])).id(),
-                true => world.spawn((Prefab, GuestOf(oslo))).id(),
+                true => world.spawn((Prefab, CrewOf(oslo))).id(),
             };
             let part = match is_component {
                 false => world.spawn((ChildOf(prefab), pairs![(WorksIn, oslo)])).id(),
-                true => world.spawn((ChildOf(prefab), GuestOf(oslo))).id(),
+                true => world.spawn((ChildOf(prefab), CrewOf(oslo))).id(),
             };
             for expected in [Some((oslo, 7)), Some((coast, 8)), None] {
                 for entity in [prefab, part] {
@@ -72,7 +64,7 @@ fn an_instance_has_the_companions_of_the_prefab() {
                 for copy in [instance, copy] {
                     assert_eq!(home(&world, copy), expected, "{is_component}");
                     assert_eq!(world.has_pair::<WorksIn>(copy, oslo), !is_component);
-                    assert_eq!(world.has_pair::<GuestOf>(copy, oslo), is_component);
+                    assert_eq!(world.has_pair::<CrewOf>(copy, oslo), is_component);
                 }
             }
         }
@@ -86,20 +78,20 @@ fn a_component_whose_companion_would_replace_a_pair_of_the_instance_is_not_copie
     struct Health;
 
     let mut world = world_that_records_errors();
-    world.adopt_relationship_with::<GuestOf>(GuestOf::traits().with::<LivesIn>()).unwrap();
+    world.adopt_relationship_with::<CrewOf>(CrewOf::traits().with::<LivesIn>()).unwrap();
     let [hotel, cabin] = spawn(&mut world);
-    let prefab = world.spawn((Prefab, Health, GuestOf(hotel))).id();
+    let prefab = world.spawn((Prefab, Health, CrewOf(hotel))).id();
     let own = world.spawn((Pair(LivesIn(3), cabin), Pair(IsA, prefab))).id();
     assert_eq!(home(&world, own), Some((cabin, 3)));
-    assert!(world.entity(own).contains::<Health>() && !world.entity(own).contains::<GuestOf>());
+    assert!(world.entity(own).contains::<Health>() && !world.entity(own).contains::<CrewOf>());
     let other = world.instantiate(prefab).unwrap();
-    assert!(home(&world, other) == Some((hotel, 0)) && world.has_pair::<GuestOf>(other, hotel));
+    assert!(home(&world, other) == Some((hotel, 0)) && world.has_pair::<CrewOf>(other, hotel));
 
     // From the base of a variant.
     let variant = world.spawn((Prefab, Pair(IsA, prefab))).id();
-    world.entity_mut(variant).remove::<GuestOf>();
+    world.entity_mut(variant).remove::<CrewOf>();
     let own = world.spawn((Pair(LivesIn(3), cabin), Pair(IsA, variant))).id();
-    assert!(home(&world, own) == Some((cabin, 3)) && !world.entity(own).contains::<GuestOf>());
+    assert!(home(&world, own) == Some((cabin, 3)) && !world.entity(own).contains::<CrewOf>());
     check(&world);
 }
 
@@ -107,17 +99,17 @@ fn a_component_whose_companion_would_replace_a_pair_of_the_instance_is_not_copie
 #[test]
 fn an_observer_that_panics_while_components_are_copied_keeps_no_companion_away() {
     let mut world = world_that_records_errors();
-    world.adopt_relationship_with::<GuestOf>(GuestOf::traits().with::<LivesIn>()).unwrap();
+    world.adopt_relationship_with::<CrewOf>(CrewOf::traits().with::<LivesIn>()).unwrap();
     let [hotel, copy] = spawn(&mut world);
-    let prefab = world.spawn((Prefab, GuestOf(hotel))).id();
-    let observer = world.add_observer(|_: On<Insert<GuestOf>>| panic!("no guests")).id();
+    let prefab = world.spawn((Prefab, CrewOf(hotel))).id();
+    let observer = world.add_observer(|_: On<Insert<CrewOf>>| panic!("no crew")).id();
     // Bevy may report a panic in a command as an error.
     let panicked = panic_message(|| world.insert_pair(copy, IsA, prefab)).is_some();
     assert!(panicked || !take_reported_errors().is_empty());
     world.despawn(observer);
-    world.entity_mut(copy).remove::<GuestOf>();
+    world.entity_mut(copy).remove::<CrewOf>();
     world.remove_pairs::<LivesIn>(copy);
-    world.entity_mut(copy).insert(GuestOf(hotel));
+    world.entity_mut(copy).insert(CrewOf(hotel));
     assert_eq!(home(&world, copy), Some((hotel, 0)));
     check(&world);
 }

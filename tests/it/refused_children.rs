@@ -42,6 +42,24 @@ fn a_child_that_would_close_a_cycle_is_not_in_the_list_that_bevy_writes_and_outl
 }
 
 #[test]
+fn a_refused_child_outlives_a_parent_that_an_observer_despawns_while_bevy_writes_its_list() {
+    let mut world = world_that_records_errors();
+    world.entity_of::<ChildOf>();
+    let [top, parent, child] = spawn(&mut world);
+    world.entity_mut(parent).insert(ChildOf(top));
+    world.entity_mut(child).insert(ChildOf(parent));
+    world.add_observer(move |on: On<Insert<Children>>, mut commands: Commands| {
+        if on.entity == parent {
+            commands.entity(parent).despawn();
+        }
+    });
+    world.entity_mut(parent).replace_children(&[top, child]);
+    assert_eq!(take_reported_errors().len(), 1);
+    assert_eq!([top, parent, child].map(|entity| world.get_entity(entity).is_ok()), [true, false, false]);
+    world.check_pairs().unwrap();
+}
+
+#[test]
 fn the_lists_of_adopted_relationships_are_right_too() {
     let mut world = world_that_records_errors();
     world.adopt_relationship::<CrewOf>();

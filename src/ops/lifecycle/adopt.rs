@@ -47,7 +47,6 @@ use bevy_ecs::{
     observer::{Observer, On},
     query::{QueryData, With},
     relationship::{Relationship, RelationshipTarget},
-    system::Commands,
     world::{DeferredWorld, World},
 };
 use bevy_platform::sync::Weak;
@@ -468,10 +467,10 @@ fn remove_refused<C: Relationship>(world: &mut World, source: Entity, target: En
         .is_some_and(|sources| sources.iter().any(|listed| listed == source));
     world.entity_mut(source).remove::<C>();
     if !is_listed && world.entities().contains_spawned(target) {
-        let written = |on: On<Insert<C::RelationshipTarget>>, mut commands: Commands| {
-            commands.entity(on.observer()).try_despawn();
-            let target = on.entity;
-            commands.queue(move |world: &mut World| remove_misplaced::<C>(world, target));
+        // At once: a command of another observer may despawn the target, and with it all in the list.
+        let written = |on: On<Insert<C::RelationshipTarget>>, mut world: DeferredWorld| {
+            world.commands().entity(on.observer()).try_despawn();
+            remove_misplaced::<C>(&mut world, on.entity);
         };
         let observer = world.spawn((Observer::new(written).with_entity(target), InternalEntity)).id();
         // If there is no such list, it goes at the next maintenance.
@@ -480,7 +479,7 @@ fn remove_refused<C: Relationship>(world: &mut World, source: Entity, target: En
 }
 
 /// Removes the entities from the list of a target's sources that are not sources of it by their components.
-fn remove_misplaced<C: Relationship>(world: &mut World, target: Entity) {
+fn remove_misplaced<C: Relationship>(world: &mut DeferredWorld<'_>, target: Entity) {
     // Elsewhere its methods would be taken for those of slices.
     use bevy_ecs::relationship::RelationshipSourceCollection;
 
@@ -496,7 +495,7 @@ fn remove_misplaced<C: Relationship>(world: &mut World, target: Entity) {
         collection.remove(source);
     }
     if collection.is_empty() {
-        world.entity_mut(target).remove::<C::RelationshipTarget>();
+        world.commands().entity(target).try_remove::<C::RelationshipTarget>();
     }
 }
 
